@@ -151,19 +151,21 @@ extension PostgresConnection {
         let columns = try readColumns(oid)
         let (isPartition, isPartitioned) = (try row.isTrue("relispartition"), kind == "p")
         let kinds: [String: Entity.Kind] = ["r": .table, "p": .table, "v": .view, "m": .view, "f": .virtual]
-        let triggers = try triggers(oid, on: 8, isPartitioned: isPartitioned)
-        let updateTriggers = try self.triggers(oid, on: 16, isPartitioned: isPartitioned)
+        // A table that never had a trigger, a rule or a part has no foreign key at either end, because these are made of triggers.
+        let isBare = columns.first?.isOfBareTable ?? false
+        let triggers = try isBare ? [] : triggers(oid, on: 8, isPartitioned: isPartitioned)
+        let updateTriggers = try isBare ? [] : self.triggers(oid, on: 16, isPartitioned: isPartitioned)
+        let indexes = try indexes(oid)
         var entity = Entity(
             name: try row.text("name"), kind: kinds[kind] ?? .view, attributes: columns.map(\.attribute),
-            primaryKey: try primaryKey(oid),
-            relationships: try relationships("conrelid", oid, isPartition: isPartition),
-            incomingRelationships: try relationships("confrelid", oid, isPartition: isPartition),
+            primaryKey: indexes.first { $0.isPrimary }?.columns.compactMap(\.self) ?? [],
+            relationships: try isBare ? [] : relationships("conrelid", oid, isPartition: isPartition),
+            incomingRelationships: try isBare ? [] : relationships("confrelid", oid, isPartition: isPartition),
             deleteTriggers: triggers.map(\.name),
             updateTriggers: updateTriggers.map { UpdateTrigger(name: $0.name, attributes: $0.columns) },
             refusingTriggers: Set((triggers + updateTriggers).filter(\.mayRefuse).map(\.name)),
             schema: try row.isTrue("is_visible") ? nil : row.text("nspname"))
         if try row.isTrue("is_part") { entity.containers = try containers(oid) }
-        let indexes = try indexes(oid)
         entity.uniqueAttributes = indexes.compactMap(\.uniqueAttribute)
         var table = PostgresTable(
             oid: oid, schema: schema, relation: relation, entity: entity,
@@ -196,15 +198,18 @@ extension PostgresConnection {
             ? "(SELECT \(list) FROM ONLY \(table.sql))" : "(\(parts.joined(separator: " UNION ALL ")))"
     }
 
-    private func readColumns(_ oid: Int) throws -> [(attribute: Attribute, type: ColumnType, enumType: String?)] {
+    private func readColumns(
+        _ oid: Int
+    ) throws -> [(attribute: Attribute, type: ColumnType, enumType: String?, isOfBareTable: Bool)] {
         // A domain counts as its base type.
         return try rows(
             SQLFragment(
                 """
                 SELECT a.attname, format_type(a.atttypid, a.atttypmod) AS type_name, b.oid AS type,
                     a.attnotnull, a.attgenerated <> '' AS is_generated, a.atthasdef OR a.attidentity <> '' AS has_default,
-                    e.labels, CASE WHEN e.labels IS NOT NULL THEN format_type(e.oid, NULL) END AS enum_type
-                FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
+                    e.labels, CASE WHEN e.labels IS NOT NULL THEN format_type(e.oid, NULL) END AS enum_type,
+                    NOT (c.relhastriggers OR c.relhasrules OR c.relhassubclass) AS is_of_bare_table
+                FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid JOIN pg_type t ON t.oid = a.atttypid
                 CROSS JOIN LATERAL (
                     -- A domain may be over another one.
                     WITH RECURSIVE way (oid, base) AS (SELECT t.oid, t.typbasetype
@@ -223,18 +228,8 @@ extension PostgresConnection {
                 hasDefault: try !isGenerated && row.isTrue("has_default"), dateEncoding: type.isDate ? .native : nil)
             attribute.precision = type == .numeric ? .decimal : typeOID == 700 ? .single : .double
             attribute.labels = try row.names("labels")
-            return (attribute, type, try row.optionalText("enum_type"))
+            return (attribute, type, try row.optionalText("enum_type"), try row.isTrue("is_of_bare_table"))
         }
-    }
-
-    private func primaryKey(_ oid: Int) throws -> [String] {
-        try texts(
-            SQLFragment(
-                """
-                SELECT a.attname FROM pg_index i CROSS JOIN unnest(i.indkey) WITH ORDINALITY AS k (attnum, place)
-                JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum
-                WHERE i.indisprimary AND k.place <= i.indnkeyatts AND i.indrelid = \(oid) ORDER BY k.place
-                """))
     }
 
     private func indexes(_ oid: Int) throws -> [PostgresTable.Index] {
@@ -245,7 +240,7 @@ extension PostgresConnection {
                         SELECT 1 FROM unnest(i.indkey::int2[], i.indcollation::oid[]) AS k (attnum, collated)
                         JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum AND k.collated <> a.attcollation
                         JOIN pg_collation s ON s.oid = a.attcollation AND NOT s.collisdeterministic) AS is_unique,
-                    i.indisvalid AND i.indpred IS NULL AND m.amname = 'btree' AS is_ordered,
+                    i.indisprimary, i.indisvalid AND i.indpred IS NULL AND m.amname = 'btree' AS is_ordered,
                     i.indisvalid AND i.indpred IS NULL AND m.amname = 'brin' AS is_of_blocks,
                     (SELECT array_agg(a.attname::text ORDER BY k.place) FROM unnest(i.indkey) WITH ORDINALITY
                         AS k (attnum, place)
@@ -258,7 +253,8 @@ extension PostgresConnection {
                 """)
         ).map { row in
             PostgresTable.Index(
-                name: try row.text("relname"), columns: try row.list("columns"), isUnique: try row.isTrue("is_unique"),
+                name: try row.text("relname"), columns: try row.list("columns"),
+                isPrimary: try row.isTrue("indisprimary"), isUnique: try row.isTrue("is_unique"),
                 isOrdered: try row.isTrue("is_ordered"), isOfBlocks: try row.isTrue("is_of_blocks"),
                 nullsAreEqual: try row.isTrue("nulls_are_equal"))
         }

@@ -35,6 +35,8 @@ struct PostgresTable {
         let name: String
         /// The names of the columns; nil for an expression.
         let columns: [String?]
+        /// Whether it is the primary key.
+        let isPrimary: Bool
         /// Whether it is unique, as the columns compare values.
         let isUnique: Bool
         /// Whether it holds all rows in order: it is a `btree` without a condition.
