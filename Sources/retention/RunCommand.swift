@@ -81,7 +81,8 @@ struct RunCommand: ConsoleCommand {
         let policy = try policyOption.read(takesMany: true, isChecked: false, forPastRuns: !dryRun)
         if let mistakes = policy.mistakes {
             options.ruleNames = rule
-            try? tellNotBegun(policy, at: started.toSecond, options, console)
+            let asOf = try? asOfOption.instant(for: policy, clock: started)
+            try? tellNotBegun(policy, at: asOf ?? started.toSecond, options, console)
             throw mistakes
         }
         options.ruleNames = try rule.map { try OptionValue.ruleName($0, in: policy) }
