@@ -137,7 +137,7 @@ struct SettingReader {
         let near = NearestName.match(pair.key, in: keys.map(\.name))
         var hint = near.map { "; did you mean '\($0)'?" }
         let homes = keys.filter { $0.shape.holds(key: pair.key) }.map { "'\($0.name)'" }
-        if hint == nil, !homes.isEmpty { hint = "; it belongs under \(homes.listed("or"))" }
+        if hint == nil, !homes.isEmpty { hint = "; it belongs under \(homes.listed("or"))" + example(pair, keys) }
         if hint == nil, owner == nil || owner == "defaults" {
             hint = PolicyKey.advice(on: pair.key, among: PolicyKey.rule, given: { given(pair, $0) }).map {
                 "; in each rule \($0.text)"
@@ -145,6 +145,15 @@ struct SettingReader {
         }
         report(pair.keyMark, "unknown key '\(pair.key)'" + (hint ?? "; expected \(keys.map(\.name).listed("or"))"))
         return near
+    }
+
+    /// The line to write for a key that belongs in the only mapping that has it, after a colon; empty: it has more than one value.
+    private func example(_ pair: YAMLNode.Pair, _ keys: [PolicyKey]) -> String {
+        let homes = keys.filter { $0.shape.holds(key: pair.key) }
+        guard homes.count == 1, case .group = homes[0].shape, case .scalar(let scalar) = pair.value.content else {
+            return ""
+        }
+        return ": \(homes[0].name): { \(pair.key): \(scalar.text) }"
     }
 
     /// Reads a value that is not blank.

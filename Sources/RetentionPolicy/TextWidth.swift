@@ -30,19 +30,32 @@ package enum TextWidth {
         return lines
     }
 
-    /// The words of a text. A number and its unit are one word, and so is a command at the end, because a broken one cannot be copied.
+    /// The words of a text. A number and its unit are one word, and so are a quoted name and a command, because a broken one cannot be
+    /// copied.
     private static func words(_ text: String) -> [String] {
-        let command = text.firstRange(of: "retention run -c ")?.lowerBound ?? text.endIndex
+        let starts = commands.compactMap { text.firstRange(of: $0)?.lowerBound }
+        let command = starts.min() ?? text.endIndex
+        let end = text[command...].firstRange(of: "; ")?.lowerBound ?? text.endIndex
+        let isLast = end == text.endIndex || text[command...].hasPrefix(commands[0])
+        let hasPairs = text.count { $0 == "\"" } % 2 == 0
         var words: [String] = []
         for part in text[..<command].split(separator: " ") {
-            if let number = words.last, number.last?.isNumber == true, units.contains(part.prefix { $0.isLetter }) {
-                words[words.count - 1] = number + " " + part
+            let hasOpenQuote = hasPairs && words.last.map { $0.count { $0 == "\"" } % 2 == 1 } ?? false
+            if let last = words.last,
+                hasOpenQuote || last.last?.isNumber == true && units.contains(part.prefix { $0.isLetter })
+            {
+                words[words.count - 1] = last + " " + part
             } else {
                 words.append(String(part))
             }
         }
-        return command < text.endIndex ? words + [String(text[command...])] : words
+        guard command < text.endIndex else { return words }
+        return isLast
+            ? words + [String(text[command...])]
+            : words + [text[command..<end] + ";"] + Self.words(String(text[text.index(after: end)...]))
     }
+
+    private static let commands = ["retention run -c ", "mkdir -m 700 "]
 
     private static let units: Set<Substring> = [
         "ms", "s", "min", "h", "d", "bytes", "KiB", "MiB", "GiB", "TiB", "PiB",

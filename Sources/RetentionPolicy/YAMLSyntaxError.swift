@@ -104,7 +104,11 @@ struct YAMLSyntaxError {
         let key = text.prefix { $0 != ":" }
         // The line has a second colon.
         if start + key.unicodeScalars.count != place.column {
-            return Diagnostic(at: place, "a value that holds a colon and a space must be in quotes")
+            return Diagnostic(
+                at: place,
+                text.first.map("–—•*".contains) == true
+                    ? "an entry of a list begins with '- '" : "a value that holds a colon and a space must be in quotes"
+            )
         }
         return keyColumnAbove.map { start > $0 } == true ? misaligned(start) : nil
     }

@@ -1,5 +1,6 @@
 import ArgumentParser
 import PriceStore
+import RetentionPolicy
 
 /// What people write who know other programs, and what to write instead.
 enum CommandLineHints {
@@ -19,7 +20,9 @@ enum CommandLineHints {
                 return .usage(
                     "'\(option)' is before the command", hint: "options come after it: retention \(command) \(rest)")
             }
-            return hint(option, of: command).map { .usage("unknown option '\(option)'", hint: $0) }
+            let near = NearestName.match(option, in: options(of: command)).map { "did you mean \($0)?" }
+            let help = "see: retention \(command.isEmpty ? "" : command + " ")--help"
+            return .usage("unknown option '\(option)'", hint: hint(option, of: command) ?? near ?? help)
         }
         guard let word = text.firstMatch(of: #/[Uu]nexpected arguments?:? '([^']+)'/#).map({ String($0.1) }) else {
             return nil
@@ -43,11 +46,16 @@ enum CommandLineHints {
         let hints = [
             (command == "init", "to write the policy to a file: --output FILE"),
             (command == "explain", "one code: retention explain \(word)"),
+            (word == "last" && has("--run", command), "the newest run is shown with --run last"),
             (has("--\(word)", command), "did you mean --\(word)?"),
             (word.hasSuffix(".yaml") || word.hasSuffix(".yml"), "did you mean -c \(word)?"),
             (has("-c", command), "the policy names the store and the rules; another policy is named with -c FILE"),
         ]
         return hints.first { $0.0 }?.1
+    }
+
+    private static func options(of command: String) -> [String] {
+        (helps[command] ?? "").matches(of: #/\n  (?:-\w, )?(--[a-z-]+)/#).map { String($0.1) }
     }
 
     /// Whether a command has an option.
@@ -74,7 +82,8 @@ enum CommandLineHints {
 
     /// Options of other programs, and what to write instead: the first text whose options the command has.
     static let texts: [(words: String, text: String)] = [
-        ("--dry", "write --dry-run, or -n"), ("-v", "write --verbose"), ("-v -V", "write --version"),
+        ("--dry --test --simulate --preview -d", "write --dry-run, or -n"),
+        ("-v", "write --verbose"), ("-v -V", "write --version"),
         ("-f --follow", "--last N shows the newest runs; the log file (log.file) is followed with tail -F FILE"),
         ("-f", "a policy is named with -c FILE, and a refusal accepted with --accept CODE"),
         ("-f --config-file --policy --file -p", "write -c FILE"), ("--debug", "write --log-level debug"),
@@ -86,7 +95,14 @@ enum CommandLineHints {
         ),
         ("--table --entity -r", "write --rule NAME"),
         ("--batch-size --batch", "the size of batches is in the policy: batch: { rows: 1000 }"),
-        ("--older-than --days --max-age --keep", "ages are in the policy: max_age"),
+        ("--from --after --date --days", "write --since 7d, or --since 2026-11-01"),
+        ("--older-than --max-age --keep", "ages are in the policy: max_age"),
+        ("--days", "ages are in the policy: max_age; the runs of some days are shown by: retention log --since 7d"),
+        ("--silent", "write --quiet, or -q"), ("--text", "leave it out: the format is text by default"),
+        ("--all", "leave it out: without --rule it is for all rules"),
+        ("--cron --schedule", "leave it out: cron or a timer starts the runs"),
+        ("--email --mail --notify", "the policy names the command that tells of a bad night: on_failure"),
+        ("--explain --why", "a code is explained by: retention explain CODE"),
         ("-n --tail --limit", "write --last N"),
         ("--limit", "limits are in the policy: limits: { max_rows: 1000 }"), ("--no-color", "set NO_COLOR=1"),
         ("--timeout", "write --max-runtime 10min, or --wait 10min for a locked store"),

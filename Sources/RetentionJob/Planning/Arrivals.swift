@@ -7,6 +7,8 @@ enum Arrivals {
     private static let day: Int64 = 86_400_000_000
     /// The most gaps between rows that are considered.
     private static let mostGaps = 9
+    /// The most rows of an entity without an index in the order of the dates whose gaps are looked for.
+    private static let mostRowsWithoutIndex = 100_000
     /// The most warnings of a kind with a line of their own; more share one line.
     private static let mostLines = 3
     /// The most rows that are read to count silent groups.
@@ -149,7 +151,13 @@ enum Arrivals {
         guard age > 3 * day else { return nil }
         let hasFutureRows = step.survey.dates.newestOfEntity != newest
         let sparse = steps.compactMap(sparseBefore).max() ?? .distantPast
-        if let gap = try usualGap(before: newest, below: age / 3, sparse, request, reader) {
+        // Without an index each gap would read all rows.
+        var isQuick = step.survey.index.isInDateOrder
+        if !isQuick {
+            let some = StoreFetchRequest(entity: request.entity, fetchLimit: mostRowsWithoutIndex + 1)
+            isQuick = try reader.count(some) <= mostRowsWithoutIndex
+        }
+        if isQuick, let gap = try usualGap(before: newest, below: age / 3, sparse, request, reader) {
             return Stale(
                 rule: step.rule, newest: (newest, age), gap: gap, hasFutureRows: hasFutureRows,
                 since: newest.advanced(byMicroseconds: 3 * gap.longest))
