@@ -74,6 +74,10 @@ package struct Planner {
         past = Dictionary(grouping: memory.rules) { $0.tableKey }
         candleEntities = policy.candleEntities
         self.options = options
+        // Whoever accepted that restored rows are deleted did not know of a later undo.
+        if let made = options.savedPlan?.made, memory.restorations.contains(where: { $0.ended > made }) {
+            self.options.accept.remove(.restoredRows)
+        }
         self.countsAllRows = countsAllRows
     }
 

@@ -21,7 +21,7 @@ extension SQLiteWriter {
 
     private func carryOut(_ request: DeleteWork, _ db: Database) throws -> BatchDeleteResult {
         if request.place == nil { try prepareCandles(of: request, db) }
-        if request.continuation == nil { try dropClearedRows(db) }
+        if request.continuation == nil, request.only == nil { try dropClearedRows(db) }
         let counter = try counter(of: request, db)
         let result = try archived(request) { archiver in
             try transaction(.normal) {
@@ -44,15 +44,16 @@ extension SQLiteWriter {
                 return result
             }
         }
-        if result.continuation == nil { try endDelete(db) }
+        // The batches of a saved plan share the rows that lost references, and only these.
+        if result.continuation == nil { try endDelete(db, keepingCleared: request.only != nil) }
         return result
     }
 
     /// Removes the temporary triggers and tables that the batches of a delete share.
-    func endDelete(_ db: Database) throws {
+    func endDelete(_ db: Database, keepingCleared: Bool = false) throws {
         try archiver?.remove(db)
         try removeCounter(db)
-        try dropClearedRows(db)
+        if !keepingCleared { try dropClearedRows(db) }
         try emptyBatchRows(db)
     }
 }
