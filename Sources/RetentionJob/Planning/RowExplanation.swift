@@ -32,9 +32,8 @@ package struct RowExplanation {
         }
         func end(ofHold name: String) -> String {
             guard let end = plan.holds.inForce.first(where: { $0.hold.name == name })?.hold.expires else { return "" }
-            let run = Self.run(after: end, lastRun, policy).map { "the run that is due at \($0)" }
-            return
-                " until \(Figures.instant(end)); \(run ?? "the next run after that") deletes it unless something else keeps it"
+            let run = Self.nextRun(after: end, lastRun, policy)
+            return " until \(Figures.instant(end)); \(run) deletes it unless something else keeps it"
         }
         var deleter: String?
         for step in plan.steps where step.rule.entity.folded == entity.name.folded {
@@ -61,17 +60,18 @@ package struct RowExplanation {
             } else if !(try matches(.readable(date))) {
                 verdict.text = "stays, because its date cannot be read: \(Self.trouble(value, date).reportPhrase)"
             } else if let request = step.surveyRequest {
-                let isOld = try matches(.date(DateRange(date, before: step.cutoff)))
-                if !isOld, let last {
+                let isPriced = try rule.isPriced(date).map(matches) ?? true
+                if isPriced, !(try matches(request.filter)) {
+                    verdict.text = "is left to another rule of the entity"
+                } else if let last, !(try matches(.date(DateRange(date, before: step.cutoff)))) {
                     let keeper = try Self.laterKeeper(request, entity, matches)
                     verdict.text =
                         Self.expiry(of: last, rule, after: asOf, policy.timezone).map { end in
-                            let run = Self.run(after: end, lastRun, policy).map { "the run that is due at \($0)" }
+                            let run = Self.nextRun(after: end, lastRun, policy)
                             return
-                                "stays; it expires at \(Figures.instant(end)), and \(run ?? "the next run after that") "
-                                + "deletes it unless \(keeper) keeps it"
+                                "stays; it expires at \(Figures.instant(end)), and \(run) deletes it unless \(keeper) keeps it"
                         } ?? "stays; it does not expire within 300 years"
-                } else if let isPriced = rule.isPriced(date), !(try matches(isPriced)) {
+                } else if !isPriced {
                     verdict.text = "is expired and stays: it has no price"
                 } else if let keeper = try Self.keeper(request, matches, until: end(ofHold:)) {
                     verdict.text = "is expired and stays: \(keeper)"
@@ -114,7 +114,7 @@ package struct RowExplanation {
         return names.isEmpty ? "something" : names.listed("or")
     }
 
-    /// What keeps an expired row, as a clause; nil: nothing.
+    /// What by itself keeps an expired row that the rule does not leave to another one, as a clause; nil: nothing.
     ///
     /// - Parameter end: what happens when the hold of a name ends, to follow it.
     private static func keeper(
@@ -132,7 +132,12 @@ package struct RowExplanation {
         if try keeps({ $0.keepers.keepLast = request.keepers.keepLast }) { return "keep_last keeps it" }
         if try keeps({ $0.keepers.thinning = request.keepers.thinning }) { return "thin keeps it for its bucket" }
         if try keeps({ $0.keepers.others = request.keepers.others }) { return "another rule of the entity keeps it" }
-        return try matches(request.expired) ? nil : "the rule leaves it to another rule"
+        return nil
+    }
+
+    /// The first run that is due at an instant or later, in words.
+    private static func nextRun(after instant: Instant, _ lastRun: Instant?, _ policy: Policy) -> String {
+        run(after: instant, lastRun, policy).map { "the run that is due at \($0)" } ?? "the next run after that"
     }
 
     /// The time of the first run that is due at an instant or later; nil: that is not known.

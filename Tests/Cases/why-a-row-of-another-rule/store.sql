@@ -1,0 +1,4 @@
+CREATE TABLE tick(id INTEGER PRIMARY KEY, symbol TEXT, at BIGINT, kind INTEGER);
+CREATE INDEX tick_at ON tick(at);
+INSERT INTO tick VALUES (1, 'A', 1735689600, 1), (2, 'A', 1735689600, 0), (3, 'A', 1740873600, 1), (4, 'A', 1743379200, 0),
+    (5, 'B', 1735689600, 0), (6, 'B', 1743379200, 1);
