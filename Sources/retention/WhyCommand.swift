@@ -89,7 +89,7 @@ struct WhyCommand: ConsoleCommand {
         let runs = try PastRuns(opening).ofPolicy().own.expected(of: policy, now: clock)
         let verdicts = try RowExplanation(
             of: row, in: found, plan: plan, policy: policy, asOf: asOf, lastRun: runs.last?.report.started,
-            reader: reader
+            failure: Self.failure(of: plan, policy, opening, reader, clock: clock), reader: reader
         ).verdicts
         let lines = verdicts.flatMap { verdict in
             ["\(SafeText.line(verdict.rule)): \(verdict.text)"]
@@ -97,6 +97,20 @@ struct WhyCommand: ConsoleCommand {
         }
         let none = ["no rule is about \(SafeText.line(found.name))"]
         return (lines.isEmpty ? none : lines) + Self.parents(of: found, policy)
+    }
+
+    /// Why a run would fail now, as a dry run finds it; nil: it would not.
+    private static func failure(
+        of plan: Plan, _ policy: Policy, _ opening: StoreOpening, _ reader: any RetentionReader, clock: Instant
+    ) -> String? {
+        do {
+            try opening.checkLock()
+            try StoreCheck.requireNoMistake(of: policy, in: reader, clock: clock)
+            try ArchiveFolder.check(policy, for: plan, in: reader)
+            return nil
+        } catch {
+            return ExitStatus(of: error).reason
+        }
     }
 
     /// The error for an entity that is not in a store or in several.

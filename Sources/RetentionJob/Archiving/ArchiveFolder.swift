@@ -57,6 +57,20 @@ package struct ArchiveFolder {
 
     // MARK: Its place
 
+    /// Throws ``StoreError`` unless the archive of a plan can be made. Checks nothing if nothing is archived.
+    package static func check(
+        _ policy: Policy, for plan: Plan, in reader: any RetentionReader
+    ) throws(StoreError) {
+        guard let place = policy.archive?.place, !plan.archivedSteps.isEmpty else { return }
+        switch place {
+        case .folder(let path):
+            let folder = ArchiveFolder(path)
+            try folder.check()
+            try folder.requireSpace(for: plan, in: reader)
+        case .schema(let name): try reader.checkArchivePlace(name)
+        }
+    }
+
     /// Why the store itself cannot hold archives now, at the position of the setting; empty if archives are elsewhere.
     package static func troubles(of policy: Policy, in reader: any RetentionReader) -> [Diagnostic] {
         guard case .schema(let name)? = policy.archive?.place else { return [] }

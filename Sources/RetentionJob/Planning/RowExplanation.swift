@@ -23,9 +23,10 @@ package struct RowExplanation {
     ///   - row: a condition that only this row meets.
     ///   - entity: its entity, as the store has it.
     ///   - lastRun: when the last run of all rules began; nil: none is recorded.
+    ///   - failure: why a run would fail now; nil: it would not.
     package init(
         of row: StorePredicate, in entity: Entity, plan: Plan, policy: Policy, asOf: Instant, lastRun: Instant? = nil,
-        reader: any RetentionReader
+        failure: String? = nil, reader: any RetentionReader
     ) throws {
         func matches(_ condition: StorePredicate) throws -> Bool {
             try reader.count(StoreFetchRequest(entity: entity.name, predicate: row && condition, fetchLimit: 1)) > 0
@@ -77,6 +78,8 @@ package struct RowExplanation {
                     verdict.text = "is expired and stays: \(keeper)"
                 } else if let refusal = step.refusals.first {
                     verdict.text = "is expired, and the rule deletes nothing now (\(refusal.code.rawValue))"
+                } else if let failure {
+                    verdict.text = "is expired; a run now would fail: \(failure)"
                 } else if let deleter {
                     verdict.text = "is expired; \(deleter) deletes it before"
                 } else {

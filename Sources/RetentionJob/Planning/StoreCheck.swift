@@ -3,6 +3,16 @@ package import RetentionPolicy
 
 /// Checks a policy against its store: what one has and the other lacks.
 package enum StoreCheck {
+    /// Throws all mistakes of the policy, also those that only the store shows: with one of them a run fails.
+    package static func requireNoMistake(
+        of policy: Policy, in reader: any RetentionReader, clock: Instant
+    ) throws {
+        if let mistakes = policy.mistakes { throw mistakes }
+        let mistakes = try diagnostics(policy: policy, reader: reader, clock: clock, includingAdvice: false)
+            .filter { $0.severity == .error }
+        guard mistakes.isEmpty else { throw PolicyError.invalid(mistakes, policy.file) }
+    }
+
     /// All mistakes of the policy that only the store shows, in file order, and advice about the schema.
     ///
     /// Disabled rules are checked too, because a wrong name is wrong in any rule. For them, what a run would refuse is only a warning.

@@ -40,7 +40,7 @@ package struct DryRun {
     ///   ``PolicyError/invalid(_:_:)`` if the policy does not fit the store.
     package func perform(rehearsal: any RetentionInserter) throws -> RunReport {
         var report = setup.report(mode: .dryRun, engine: rehearsal.engine)
-        try setup.check(rehearsal)
+        try StoreCheck.requireNoMistake(of: setup.policy, in: rehearsal, clock: setup.clock())
         report.isFirst = memory.isBeforeFirstRun && setup.policy.ledger != .none
         if let text = memory.unknownStoreText(for: setup.policy) { report.warn(logger, "store not known", text) }
         var status = RunStatus()
@@ -99,7 +99,7 @@ package struct DryRun {
         for warning in plan.warnings { report.warn(logger, "\(warning.title)", warning.text) }
         do throws(StoreError) {
             if needsAccess, let path = setup.policy.store.kind.file { try RunLock.requireAccess(storePath: path) }
-            try setup.checkArchive(for: plan, in: rehearsal)
+            try ArchiveFolder.check(setup.policy, for: plan, in: rehearsal)
         } catch {
             return error
         }

@@ -134,17 +134,3 @@ extension Run {
         }
     }
 }
-
-extension RunSetup {
-    /// Throws ``StoreError`` unless the archive of a plan can be made. Checks nothing if nothing is archived.
-    func checkArchive(for plan: Plan, in reader: any RetentionReader) throws(StoreError) {
-        guard let place = policy.archive?.place, !plan.archivedSteps.isEmpty else { return }
-        switch place {
-        case .folder(let path):
-            let folder = ArchiveFolder(path)
-            try folder.check()
-            try folder.requireSpace(for: plan, in: reader)
-        case .schema(let name): try reader.checkArchivePlace(name)
-        }
-    }
-}

@@ -60,7 +60,7 @@ package final class Run {
         if let text = memory.unknownStoreText(for: setup.policy) { report.warn(logger, "store not known", text) }
         var mistake: PolicyError?
         do {
-            try setup.check(writer)
+            try StoreCheck.requireNoMistake(of: setup.policy, in: writer, clock: setup.clock())
             isAfterCrash = memory.hasCrash
             if isAfterCrash { try verify() }
             try savePending()
@@ -68,7 +68,7 @@ package final class Run {
             let plan = try setup.plan(
                 writer, memory: memory, after: report, countsAllRows: setup.policy.metricsFile != nil)
             trustsClock = !plan.doubtsClock
-            try setup.checkArchive(for: plan, in: writer)
+            try ArchiveFolder.check(setup.policy, for: plan, in: writer)
             report.rules = plan.steps.map(\.report)
             memory.noteFirst(in: &report)
             if plan.steps.contains(where: { $0.disposition == .planned && $0.survey.expiredCount > 0 }) {

@@ -64,15 +64,6 @@ package struct RunSetup {
         return report
     }
 
-    /// Throws all mistakes of the policy, also those that only the store shows.
-    func check(_ reader: any RetentionReader) throws {
-        if let mistakes = policy.mistakes { throw mistakes }
-        let mistakes = try StoreCheck.diagnostics(
-            policy: policy, reader: reader, clock: clock(), includingAdvice: false
-        ).filter { $0.severity == .error }
-        guard mistakes.isEmpty else { throw PolicyError.invalid(mistakes, policy.file) }
-    }
-
     /// Imports the pending files into a store or a rehearsal of it.
     ///
     /// - Parameter note: called with notes for the operator that are not errors, each a sentence.
