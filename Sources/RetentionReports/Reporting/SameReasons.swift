@@ -5,6 +5,12 @@ extension String {
     /// What a refusal says, without the entity that it begins with.
     var withoutEntity: String { replacing(#/^refusing to delete from .*?: /#, with: "") }
 
+    /// A refusal without the option that accepts it.
+    var withoutOption: String {
+        replacing(#/pass --accept \w+ for one run, or /#, with: "")
+            .replacing(#/, or pass --accept \w+ once to delete them/#, with: "")
+    }
+
     /// The same without numbers of rows: refusals that differ only in these are shown once.
     var withoutEntityAndCounts: String { withoutEntity.withoutFigures }
 
@@ -20,16 +26,14 @@ extension String {
 }
 
 extension [RunReport.RuleReport] {
-    /// Of rules that are refused for the same reasons the first one, by the names of the others. Only figures of restored rows may differ.
-    var sameReasons: [String: String] {
-        var firsts: [[String]: String] = [:]
-        var found: [String: String] = [:]
+    /// Of rules whose first reason is the same the first one, by the names of the others. Only figures of restored rows may differ.
+    var sameReasons: [String: RunReport.RuleReport] {
+        var firsts: [String: RunReport.RuleReport] = [:]
+        var found: [String: RunReport.RuleReport] = [:]
         for rule in self where rule.outcome == .refused && !rule.refusalCodes.isEmpty {
-            let message = rule.message ?? ""
-            let reason =
-                rule.refusalCodes == [.restoredRows] ? message.withoutEntityAndCounts : message.withoutEntity
-            let key = [reason] + rule.otherRefusalTexts + (rule.acceptOptions ?? [])
-            if let first = firsts[key] { found[rule.name] = first } else { firsts[key] = rule.name }
+            let text = (rule.message ?? "").withoutOption
+            let reason = rule.refusalCodes == [.restoredRows] ? text.withoutEntityAndCounts : text.withoutEntity
+            if let first = firsts[reason] { found[rule.name] = first } else { firsts[reason] = rule }
         }
         return found
     }

@@ -31,7 +31,7 @@ package struct TextReport {
     /// Advice that is the same for several refused rules, with their names.
     private let remedies: [(text: String, names: [String])]
     /// The rules whose reason is that of another one.
-    private let sameReasons: [String: String]
+    private let sameReasons: [String: RunReport.RuleReport]
 
     /// Makes the text form of a report.
     ///
@@ -47,8 +47,9 @@ package struct TextReport {
     ) {
         (self.report, self.host, self.layout, self.isOneOfMany) = (report, host, layout, isOneOfMany)
         (self.tellsLeft, commands) = (tellsLeft, showsCommands ? report.acceptances : [:])
-        (rules, remedies) = report.rules.inFamilies.sayingOnce
+        let rules = report.rules.inFamilies
         sameReasons = rules.sameReasons
+        (self.rules, remedies) = rules.sayingOnce
     }
 
     /// The whole report, ending with a line end.
@@ -176,7 +177,7 @@ package struct TextReport {
 
     private func refusal(_ rule: RunReport.RuleReport) -> String {
         if let first = sameReasons[rule.name], let code = rule.refusal {
-            return "refused for the same reason as \(SafeText.line(first)) (\(code.rawValue))"
+            return "refused for the same reason as \(SafeText.line(first.name)) (\(code.rawValue))"
         }
         var text = SafeText.line(rule.message ?? "no reason was given")
         if !text.lowercased().hasPrefix("refus") { text = "refused: " + text }
@@ -440,9 +441,7 @@ package struct TextReport {
 extension RunReport.RuleReport {
     /// A refusal without the option that accepts it, if the whole command is beside it.
     func withoutOption(_ text: String) -> String {
-        guard acceptOptions != nil else { return text }
-        return text.replacing(#/pass --accept \w+ for one run, or /#, with: "")
-            .replacing(#/, or pass --accept \w+ once to delete them/#, with: "")
+        acceptOptions == nil ? text : text.withoutOption
     }
 }
 

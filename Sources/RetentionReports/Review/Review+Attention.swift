@@ -102,22 +102,28 @@ extension Review {
         return found + plan.pending.problems.map { (.bad, "pending", nil, $0) }
     }
 
-    /// The rules that a run would refuse, with the reason. Rules with the same reason share it.
+    /// The rules that a run would refuse, with the reason. Rules with the same reason share it, and those of them with the same options the
+    /// command.
     private var refused: [Finding] {
         let sameReasons = plan.rules.sameReasons
-        return plan.rules.filter { $0.outcome == .refused }.map { rule -> Finding in
+        func key(_ rule: RunReport.RuleReport) -> [String] {
+            [sameReasons[rule.name]?.name ?? rule.name] + (rule.acceptOptions ?? [])
+        }
+        let rules = plan.rules.filter { $0.outcome == .refused }
+        let shared = Dictionary(grouping: rules, by: key)
+        return rules.map { rule -> Finding in
             let first = days(of: rule.name).points.reversed().prefix { $0.isRefused }.last
             let since = first.map { ", as since \(day($0.start))" } ?? ""
-            let start = "a run now would refuse it\(since)"
-            if let other = sameReasons[rule.name] {
-                return (.bad, "refused", rule.name, "\(start), for the same reason as \(other)")
-            }
-            let codes = rule.refusalCodes.dropFirst().map(\.rawValue).joined(separator: ", ")
-            let reason = rule.withoutOption(rule.message ?? "no reason was recorded")
-            let same = [rule] + plan.rules.filter { sameReasons[$0.name] == rule.name }
-            let command = rule.acceptOptions.map { "; " + plan.acceptance(of: same, $0) } ?? ""
-            let also = codes.isEmpty ? "" : "; also \(codes)"
-            return (.bad, "refused", rule.name, "\(start): \(reason)\(also)\(command)")
+            let other = sameReasons[rule.name]
+            let codes = rule.refusalCodes == other?.refusalCodes ? [] : rule.refusalCodes.dropFirst()
+            let reason =
+                other.map { ", for the same reason as \($0.name)" }
+                ?? ": " + rule.withoutOption(rule.message ?? "no reason was recorded")
+            let same = shared[key(rule)] ?? []
+            let options = same.first?.name == rule.name ? rule.acceptOptions : nil
+            let command = options.map { "; " + plan.acceptance(of: same, $0) } ?? ""
+            let also = codes.isEmpty ? "" : "; also \(codes.map(\.rawValue).joined(separator: ", "))"
+            return (.bad, "refused", rule.name, "a run now would refuse it\(since)\(reason)\(also)\(command)")
         }
     }
 

@@ -243,6 +243,25 @@ struct TextReportTests {
         #expect(TextReport(dryRun([rules[0], rules[2]])).text.contains("3 rows; to accept it, write it down\n"))
     }
 
+    /// Whatever else a rule is refused for, and whether a command accepts all of that.
+    @Test func aReasonOfSeveralRulesIsThereOnce() {
+        let rules = ["a", "b"].map { name in
+            var rule = ReportSample.rule(name, entity: name, outcome: .refused)
+            let remedy = "to accept it, pass --accept clock_jumped for one run, or write it down"
+            let message = "refusing to delete from \(name): the clock is odd; \(remedy)"
+            (rule.refusal, rule.message) = (.clockJumped, message)
+            rule.refusals = [.init(code: .clockJumped, message: message, isAcceptable: true, remedy: remedy)]
+            if name == "b" {
+                rule.refusals.append(.init(code: .tooManyRows, message: "refusing to", isAcceptable: true))
+            }
+            return rule
+        }
+        let text = TextReport(dryRun(rules), .init(width: 200)).text
+        #expect(text.matches(of: #/the clock is odd/#).count == 1, "\(text)")
+        #expect(text.contains("\n    refused for the same reason as a (clock_jumped)\n"), "\(text)")
+        #expect(text.contains("\nb: also refused (too_many_rows)"), "\(text)")
+    }
+
     /// A count is that of each rule, and what continues the line above stays below it.
     @Test func aSentenceAboutSeveralRulesIsThereOnce() {
         let rules = ["a", "b", "c"].map { name in
