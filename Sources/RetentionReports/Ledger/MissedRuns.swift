@@ -70,18 +70,7 @@ package struct MissedRuns: Hashable, Sendable {
             guard start < latest.advanced(byMicroseconds: -period / 10) else { return nil }
             return Gap(after: start, until: until, due: start.advanced(byMicroseconds: period))
         }
-        let numbers = Set(counted.map(\.number))
-        let others = runs.filter { $0.report.undo == nil && !numbers.contains($0.number) }
-        gaps = zip(counted, counted.dropFirst()).compactMap { one, next in
-            let found = gap(one.report.started, next.report.started)
-            // When a run by a clock that was ahead began is not known.
-            let hasOther =
-                found != nil
-                && others.contains {
-                    (one.number..<next.number).contains($0.number) && $0.report.isAhead(of: next.report.started)
-                }
-            return hasOther ? nil : found
-        }
+        gaps = zip(starts, starts.dropFirst()).compactMap { gap($0, $1) }
         if let since { gaps.removeAll { $0.until.map { $0 < since } ?? false } }
         if let last = starts.last {
             gaps += gap(last, nil).map { [$0] } ?? []
