@@ -241,8 +241,8 @@ extension Review {
                 (at: at, shown: run.report.started, run: LedgerRun?.some(run), text: run.outcomeText)
             }
             + gaps.map { gap in
-                let at = (gap.until ?? plan.asOf).advanced(byMicroseconds: -1)
-                return (at: at, shown: gap.due ?? at, run: nil, text: missed?.sentence(gap) ?? "")
+                let due = gap.due ?? first
+                return (at: due, shown: due, run: nil, text: missed?.sentence(gap) ?? "")
             }
         let missedOnes = gaps.isEmpty ? "" : " and the missed ones"
         let notRead = gaps.isEmpty ? "" : ". A run that could not read its policy is missed: see its mail or journal"

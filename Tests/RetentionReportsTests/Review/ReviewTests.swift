@@ -371,6 +371,15 @@ struct ReviewTests {
         }
     }
 
+    /// As in the log: a missed run is where it was due, also if runs of some rules began later.
+    @Test func theRunsAndTheMissedOnesAreInOneOrderOfTime() {
+        var some = Sample.run(0)
+        some.report.onlyRules = ["gold"]
+        let review = Sample.review([Sample.rule(), Sample.rule("silver")], [Sample.run(2), some])
+        let starts = review.runTable.rows.map { $0.cells[0] }
+        #expect(starts == ["2026-11-20 03:00", "2026-11-19 03:00", "2026-11-18 03:00"])
+    }
+
     /// The one run with a wrong date is named. What was refused because of it took place.
     @Test func runsAfterAClockThatWasAheadTookPlace() {
         var refused = Sample.rule("gold", .refused, expired: 5)
