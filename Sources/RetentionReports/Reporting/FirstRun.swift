@@ -13,9 +13,12 @@ package struct FirstRun {
         var isDryRun: Bool
 
         init(_ report: RunReport) {
-            // Without a ledger no rule is known to have been carried out.
-            rules = report.rules.filter { $0.outcome != .disabled && ($0.remembered.isFirst || !report.hasLedger) }
             (isFirst, isDryRun) = (report.isFirst, report.mode == .dryRun)
+            // A run has not carried out what it refused. Without a ledger no rule is known to have been carried out.
+            let left: [RunReport.Outcome] = isDryRun ? [.disabled] : [.disabled, .refused]
+            rules = report.rules.filter {
+                !left.contains($0.outcome) && ($0.remembered.isFirst || !report.hasLedger)
+            }
         }
 
         var gone: Int { rules.reduce(0) { $0 + gone(of: $1) } }
@@ -30,12 +33,10 @@ package struct FirstRun {
             isDryRun ? rule.planned.expired : rule.done.deleted
         }
 
-        /// Whether there are such rules, and the rows of all of them are counted.
+        /// Whether there are such rules, and the rows of all of them are counted, as what a run deletes is.
         var isCounted: Bool {
             !rules.isEmpty
-                && rules.allSatisfy {
-                    [.planned, .completed].contains($0.outcome) || isRefused && $0.planned.isCounted
-                }
+                && (!isDryRun || rules.allSatisfy { $0.outcome == .planned || isRefused && $0.planned.isCounted })
         }
 
         /// All rows of the rules; nil: they, or what is deleted, are not known exactly.
@@ -94,7 +95,7 @@ package struct FirstRun {
         let counts = parts.compactMap(\.all)
         let isExact = counts.count == parts.count
         let mayLose = !hasArchive || !unarchived.isEmpty
-        guard gone > 0, isExact || isDryRun && mayLose && !isRefused else { return [] }
+        guard gone > 0, isExact || mayLose && !isRefused else { return [] }
         var text = "\(isDryRun ? "This would be" : "This was") the first run"
         text += parts.allSatisfy(\.isFirst) ? "" : " of \(Self.list(parts.flatMap(\.rules.inFamilies).map(\.name)))"
         if parts.count < storeCount {

@@ -350,6 +350,17 @@ struct TextReportTests {
         #expect(TextReport(report).text.contains("(92.0%).\nDeleted"))
         report.rules[0].done.cascaded = 1
         #expect(TextReport(report).text.contains("first run: 500,000 of 543,200 rows (92.0%), and 1 related row.\n"))
+        // What stopped it, or refused another rule, changes nothing of that.
+        report.rules[0].outcome = .interrupted
+        report.rules.append(ReportSample.refused)
+        report.rules[1].remembered.isFirst = true
+        #expect(TextReport(report).text.contains("first run: 500,000 of 543,200 rows (92.0%), and 1 related row.\n"))
+        (report.rules[0].done.archived, report.hasArchive) = (nil, false)
+        report.rules[0].planned.rows = nil
+        let inexact = "This was the first run. Without an archive the rows cannot be restored.\n"
+        #expect(TextReport(report).text.contains(inexact), "\(TextReport(report).text)")
+        report.rules = [report.rules[0]]
+        (report.rules[0].planned.rows, report.rules[0].outcome) = (543_200, .completed)
         // A rule that was refused until now, beside another one.
         report.isFirst = false
         report.rules.append(ReportSample.rule("old"))
