@@ -121,9 +121,12 @@ final class Console: Sendable {
     }
 
     /// Says once what the diagnostics are about, for a mail or a journal; on a terminal the command is in sight.
-    func introduce(_ origin: String, help: String = "") {
+    ///
+    /// - Parameter exitCode: the exit code on which there is help; nil: no error follows.
+    func introduce(_ origin: String, exitCode: Int32? = nil) {
         guard !origin.isEmpty, !isErrorTerminal, origins.withLock({ $0.insert(origin).inserted }) else { return }
-        diagnose("retention: " + SafeText.line(Secrets.hidden(in: origin)) + help)
+        let help = exitCode.map { "; help: retention explain \($0), man retention, man retention-run" }
+        diagnose("retention: " + SafeText.line(Secrets.hidden(in: origin)) + (help ?? ""))
     }
 
     /// Writes the bytes of whole lines to standard error.

@@ -29,13 +29,18 @@ struct LogOpening {
         var file: LogSink?
         /// Whether standard error shows no record, because its reader gets the report.
         var isSilent = false
+        /// Whether diagnostics name the run: not if it is not recorded.
+        var namesRun = true
+        private(set) var run = ""
+        private(set) var place = ""
+
         /// The run, the host and the store, for diagnostics without a report.
-        private(set) var origin = ""
+        var origin: String { namesRun && !run.isEmpty ? "run \(run) \(place)" : place }
 
         /// The same log with the run in each record.
         func naming(_ run: String, of store: Policy.StoreLocation) -> Self {
             var log = self
-            log.origin = "run \(run) on \(MachineFacts.process.host), store \(store.kind.file ?? store.written)"
+            (log.run, log.place) = (run, "on \(MachineFacts.process.host), store \(store.kind.file ?? store.written)")
             for (key, value) in [("run", run), ("store", store.written)] {
                 log.logger[metadataKey: key] = "\(value)"
                 log.fileLogger?[metadataKey: key] = "\(value)"

@@ -133,10 +133,30 @@ struct RunCommand: ConsoleCommand {
         }
     }
 
-    /// Carries out the command for each store of a pattern. What happens to one does not stop the others.
+    /// Carries out the command for each store of a pattern. If no report is printed, a line says what the error is about.
     private func runEach(
         _ stores: ManyStores, _ asOf: Instant, _ options: Planner.Options, _ budget: Duration?, _ wait: Duration?,
         _ console: Console
+    ) throws -> Int32 {
+        var reports: [RunReport] = []
+        do {
+            return try runEach(stores, asOf, options, budget, wait, console, &reports)
+        } catch {
+            let runs = reports.map(\.runID).filter { !$0.isEmpty }
+            let others = runs.count > 1 ? "and \(runs.count - 1) more " : ""
+            let files = "\(Figures.count(stores.files.paths.count, "store")) of \(stores.pattern.written)"
+            let origin = (runs.first.map { "run \($0) " } ?? "") + others + "on \(MachineFacts.process.host), " + files
+            if !dryRun { console.introduce(origin, exitCode: ExitStatus(of: error).code) }
+            throw error
+        }
+    }
+
+    /// Carries out the command for each store. What happens to one does not stop the others.
+    ///
+    /// - Parameter reports: gets the report of each run.
+    private func runEach(
+        _ stores: ManyStores, _ asOf: Instant, _ options: Planner.Options, _ budget: Duration?, _ wait: Duration?,
+        _ console: Console, _ reports: inout [RunReport]
     ) throws -> Int32 {
         for problem in stores.problems { console.diagnose("warning", problem) }
         try StoreOpening(stores.policy).outputs().check()
@@ -148,7 +168,6 @@ struct RunCommand: ConsoleCommand {
         let end = budget.map { SystemClock.uptime() + $0 }
         let policies = try stores.policies(inTurnOf: budget == nil ? nil : ledger)
         let figures = dryRun ? nil : StoresFigures(stores.policy, policies, ledger)
-        var reports: [RunReport] = []
         for var policy in policies {
             let (left, started) = (end.map { $0 - SystemClock.uptime() }, SystemClock.now())
             // A signal ends the run of a store with a code above 128.

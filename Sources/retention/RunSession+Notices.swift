@@ -97,8 +97,6 @@ extension RunSession {
             try ledger.finish(recorded)
             report = recorded
         } catch {
-            // The records of the log have it.
-            report.runID = runID
             let file = (error as? StoreError)?.store
             guard file == nil || file != (cause as? StoreError)?.store else { return }
             report.warn(log.logger, "run not recorded", "\(error)")
@@ -113,11 +111,8 @@ extension RunSession {
     private func notifyCommand(of report: RunReport) -> String? {
         let words = report.exitCode == 0 ? policy.onSuccess : policy.onFailure
         guard mayNotify, !words.isEmpty else { return nil }
-        // Standard error and the log name also a run that is not recorded.
-        var named = report
-        named.runID = runID
         let problem = NoticeCommand(words, sleep: SystemClock.sleep).run(
-            input: TextReport(named, host: MachineFacts.process.host).text, document: report.document,
+            input: TextReport(report, host: MachineFacts.process.host).text, document: report.document,
             variables: [
                 ("RETENTION_RUN", report.runID), ("RETENTION_OUTCOME", report.runOutcome.rawValue),
                 ("RETENTION_EXIT_CODE", "\(report.exitCode)"), ("RETENTION_CONFIG", report.config),

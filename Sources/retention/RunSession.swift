@@ -129,7 +129,13 @@ struct RunSession {
         } catch {
             var report = reportOfRunNotCarriedOut(error)
             log.fileLogger?.error("run not carried out", metadata: ["reason": "\(report.failure ?? "")"])
-            if hasBegun { report.runID = runID } else { record(&report, because: error) }
+            if !hasBegun {
+                record(&report, because: error)
+            } else if error is PolicyError, policy.ledger != .none {
+                // The run has recorded that the policy does not fit the store. Any other error is one of the ledger.
+                report.runID = runID
+            }
+            log.namesRun = !report.runID.isEmpty
             let code = report.exitCode
             // The figures are those of the run that holds the lock.
             if (error as? RunLock.Failure)?.isHeld != true, mayRecord || policy.isOneOfMany { writeMetrics(&report) }
@@ -141,10 +147,7 @@ struct RunSession {
             }
             notifyOfRunNotCarriedOut(report)
             tell(report)
-            if !policy.isOneOfMany {
-                let pages = "man retention, man retention-run"
-                console.introduce(log.origin, help: "; help: retention explain \(code), \(pages)")
-            }
+            if !policy.isOneOfMany { console.introduce(log.origin, exitCode: code) }
             throw error
         }
     }
