@@ -31,7 +31,7 @@ struct WhyCommand: ConsoleCommand {
         let file = try policyOption.read(orInstalled: true, takesMany: true)
         guard let stores = ManyStores(file) else {
             let opening = StoreOpening(file)
-            try console.report(lines: try lines(opening, opening.reader(), isOneOfMany: false))
+            try console.report(lines: try lines(opening, opening.reader(), isOneOfMany: false), indent: 4)
             return 0
         }
         for problem in stores.problems { console.diagnose("warning", problem) }
@@ -44,7 +44,7 @@ struct WhyCommand: ConsoleCommand {
             guard !lines.isEmpty else { return }
             isFound = true
             let name = SafeText.line(opening.policy.store.written)
-            try console.report(lines: ["\(name):"] + lines.map { "  " + $0 })
+            try console.report(lines: ["\(name):"] + lines.map { "  " + $0 }, indent: 4)
         }
         guard isFound || code != 0 else {
             guard hasEntity else { throw unknownEntity("no store", names.sorted()) }
