@@ -94,7 +94,7 @@ package struct RunMemory: Hashable, Sendable {
     /// What a run has left of the rows of a rule.
     package struct CarriedOut: Hashable, Sendable {
         package var record: RecordedRule
-        /// Whether the run left no expired row.
+        /// Whether the run left no expired row, and no pending file.
         package var leftNone: Bool
         /// The run, and when it ended.
         package var run: String
@@ -247,7 +247,7 @@ extension RunMemory {
             let past = known[key, default: []]
             let isWhole = steps.allSatisfy { isDone($0, $1) && ($0.rule.share == nil || options.hasAll(of: $0.rule)) }
             let now = steps.compactMap { step, done in
-                step.record.map { carriedOut(step, $0, done, report.runID, clock, after: past) }
+                step.record.map { carriedOut(step, $0, done, report, clock, after: past) }
             }
             // A run of an earlier instant got less far.
             let former = past.filter(\.leftNone).map(\.cutoff).max()
@@ -283,14 +283,15 @@ extension RunMemory {
 
     /// What is known of a rule after a run that carried it out.
     private func carriedOut(
-        _ step: Plan.Step, _ record: RecordedRule, _ done: RunReport.RuleReport, _ run: String, _ clock: Instant,
+        _ step: Plan.Step, _ record: RecordedRule, _ done: RunReport.RuleReport, _ report: RunReport, _ clock: Instant,
         after past: [CarriedOut]
     ) -> CarriedOut {
-        // Remaining rows have arrived since the plan.
+        // Remaining rows have arrived since the plan. Pending files that were left may have rows of any age.
         let leftNone =
-            done.outcome == .completed && (done.left.expired == 0 || done.done.deleted >= done.planned.expired)
+            !report.pending.isInterrupted && done.outcome == .completed
+            && (done.left.expired == 0 || done.done.deleted >= done.planned.expired)
         var now = CarriedOut(
-            record, leftNone: leftNone, run: run, ended: clock, cutoff: done.cutoff,
+            record, leftNone: leftNone, run: report.runID, ended: clock, cutoff: done.cutoff,
             keptCount: done.kept.byRuleCount + done.kept.heldCount)
         now.isUnmatched = !step.isMatched && !hasMatched(record)
         now.feed = .init(past, record, newest: step.newest, clock)

@@ -124,7 +124,6 @@ package final class Run {
 
     private func savePending() throws {
         guard report.hasPendingSources else { return }
-        guard mayContinue else { return noteInterruption(rowsRemain: true) }
         report.pending = try setup.importPending(
             into: writer, logger: logger, mayContinue: { self.mayContinue }, note: { self.report.warnings.append($0) })
         if report.pending.isInterrupted { noteInterruption(rowsRemain: true) }

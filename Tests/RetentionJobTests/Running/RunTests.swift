@@ -289,6 +289,31 @@ import Testing
         #expect(try file.count() == 100)
     }
 
+    /// The rest of a file is imported by the next run, and none of its rows has come back.
+    @Test func aRunThatIsStoppedBeforeTheLastPendingRowDoesNotSayThatItLeftNone() throws {
+        let file = try PriceFile()
+        try file.addPrices(daysOld: 0..<10)
+        let rule = Rule.prices { $0.limits.maxLateRows = 0 }
+        try pend("at,symbol\n\(1_795_219_200 - 60 * 86_400),XAU\n", besides: file)
+        bench.maxRuntime = .zero
+        let stopped = try bench.run(file, rule, pending: true)
+        #expect(stopped.rules.map(\.outcome) == [.completed] && stopped.runOutcome == .interrupted)
+        var records = RecordedRules()
+        bench.recorder.past.rules = stopped.ruleLines.compactMap { RunMemory.CarriedOut(line: $0, &records) }
+        #expect(bench.recorder.past.rules.map(\.leftNone) == [false])
+        bench.recorder.past.agreed = stopped.agreedLines?.compactMap(AgreedRule.init) ?? []
+        bench.maxRuntime = nil
+        let next = try bench.run(file, rule, pending: true)
+        #expect(next.rules.map(\.outcome) == [.completed] && next.deletedCount == 1 && next.pending.saved == 1)
+    }
+
+    @Test func aSignalWithNoPendingFileLeftChangesNothing() throws {
+        let file = try PriceFile()
+        try file.addPrices(daysOld: 0..<10)
+        bench.signal = 15
+        #expect(try bench.run(file, .prices(), pending: true).exitCode == 0)
+    }
+
     @Test func aBudgetSpentWithTheLastRowIsNoError() throws {
         let file = try PriceFile()
         try file.addPrices(daysOld: 0..<41)
