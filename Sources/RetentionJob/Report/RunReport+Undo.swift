@@ -14,6 +14,12 @@ extension RunReport {
             package var changed: Int?
 
             package init(name: String) { self.name = name }
+
+            /// Whether candles of the table were deleted, and none of its rows was restored or is there.
+            package var onlyLostCandles: Bool {
+                done.deletedCandleCount > 0
+                    && done.restoredCount + done.presentCount + done.referenceCount + done.restoredCandleCount == 0
+            }
         }
 
         /// Rows that a rule deleted without an archive.

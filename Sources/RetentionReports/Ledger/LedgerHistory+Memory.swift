@@ -180,7 +180,8 @@ extension LedgerHistory {
             undo: undo.report.runID, run: figures.run, ended: undo.report.finished, asOf: undone?.report.asOf,
             rules: Set(figures.rules),
             // An earlier version recorded a backslash of a name as it is.
-            tables: Set([String]("undo_tables", of: row) ?? []).union(row.lines("undo_tables")))
+            tables: Set([String]("undo_tables", of: row) ?? []).union(row.lines("undo_tables"))
+                .subtracting(figures.tables.filter(\.onlyLostCandles).map(\.name)))
         restored.foundAll = isEnded && figures.done.restoredCount + figures.done.referenceCount == 0
         if let number = undone?.number {
             let rules = try rows(
