@@ -128,8 +128,7 @@ extension PostgresConnection {
             + .bound(name, "text") + ")) ORDER BY NOT (c.relname = " + .bound(name, "text")
             + " OR n.nspname || '.' || c.relname = " + .bound(name, "text")
             + "), NOT pg_table_is_visible(c.oid), c.oid LIMIT 2"
-        let found = try rows(query)
-        guard let row = found.first else { return nil }
+        guard case let found = try rows(query), let row = found.first else { return nil }
         // A foreign key leads to one of them, and its rows must not be read from the other.
         if found.count == 2, try found.allSatisfy({ try $0.text("name") == name }) {
             throw StoreError(
@@ -148,10 +147,9 @@ extension PostgresConnection {
         for (table, fingerprint) in try fingerprints(of: [source.relation("nspname", "relname")]) {
             catalog.keep(fingerprint, of: table)
         }
-        let columns = try readColumns(oid)
-        let (isPartition, isPartitioned) = (try row.isTrue("relispartition"), kind == "p")
+        let (columns, isPartition, isPartitioned) = try (readColumns(oid), row.isTrue("relispartition"), kind == "p")
         let kinds: [String: Entity.Kind] = ["r": .table, "p": .table, "v": .view, "m": .view, "f": .virtual]
-        // A table that never had a trigger, a rule or a part has no foreign key at either end, because these are made of triggers.
+        // A table that never had a trigger, rule or part has no foreign key at either end, because these are made of triggers.
         let isBare = columns.first?.isOfBareTable ?? false
         let triggers = try isBare ? [] : triggers(oid, on: 8, isPartitioned: isPartitioned)
         let updateTriggers = try isBare ? [] : self.triggers(oid, on: 16, isPartitioned: isPartitioned)
