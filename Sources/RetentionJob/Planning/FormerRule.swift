@@ -136,8 +136,8 @@ extension RecordedRule {
 }
 
 extension Planner {
-    /// What may have kept the rows of a table that is new to a pattern and has rows from before the last run: a hold, a rule or an undo of
-    /// another table of the pattern that has no such row any more. The new table may be that one with a new name. Nil: nothing.
+    /// What may have kept the rows of a table that is new to a pattern and has rows from before the last run: a hold or a rule of another
+    /// table of the pattern that has no such row any more. The new table may be that one with a new name. Nil: nothing.
     fileprivate func possibleOwner(
         of step: Plan.Step, _ request: SurveyRequest, _ holds: HoldPlan, _ reader: any RetentionReader
     ) throws -> String? {
@@ -146,9 +146,6 @@ extension Planner {
         else { return nil }
         var owners = holds.inForce.map { ("the hold \($0.hold.name)", $0.rows.entity, $0.rows.rows) }
         owners += policy.rulesAsWritten.map { ("the rule \($0.name)", $0.entity, .all) }
-        owners += memory.restorations.flatMap { undo in
-            undo.tables.sorted().map { ("the undo \(undo.undo)", $0, .all) }
-        }
         // Of a disabled rule no run has seen the table.
         func isDisabled(_ name: String) -> Bool {
             policy.rulesAsWritten.contains { $0.entity == name && !$0.isEnabled }

@@ -137,11 +137,14 @@ package struct Refusals {
         let count = Figures.count(restored.rowCount, "row")
         let began = "undo \(undo) has \(restored.restoration.foundAll ? "found" : "restored") rows"
         // Without a record of the run its cutoff is not known.
-        let age = restored.restoration.asOf == nil ? "" : " older than its cutoff in that run"
+        let age = restored.restoration.asOf == nil || restored.lost != nil ? "" : " older than its cutoff in that run"
         let reason =
             if let store = restored.restoration.store {
                 "\(began) in \(SafeText.line(store)) that run \(run) had deleted; they may be in this store now, and this "
                     + "rule would delete \(count)\(age)"
+            } else if let lost = restored.lost {
+                "\(began) of \(lost) that run \(run) had deleted, and \(lost) has lost its old rows: this table, for which no run "
+                    + "has carried out the rule, may be \(lost) with a new name, and the rule would delete \(count)"
             } else if restored.reached.isEmpty {
                 "\(began) that run \(run) had deleted, and this rule would delete them again, with all expired rows of their "
                     + "age: \(count)\(age)"

@@ -4,14 +4,17 @@ import RetentionPolicy
 /// Rows that an undo has restored and that a rule would delete again.
 ///
 /// A rule must not delete rows of a restored table that it would also have deleted in the undone run, nor rows of it by a cascade, nor fire a
-/// trigger that may change them. Only the current meaning of the rule counts: not the bytes of the policy, or elapsed time.
+/// trigger that may change them. Only the current meaning of the rule counts: not the bytes of the policy, or elapsed time. While a table of
+/// an undo has lost its old rows, a table for which no run has carried the rule out may be that one with a new name.
 package struct RestoredRows {
     /// What the undo has restored.
     package private(set) var restoration: RunMemory.Restored
     /// The rows that the rule itself would delete, and that were past its cutoff in the undone run: restored ones, and others of that age.
     package private(set) var rowCount: Int
     /// Restored tables that the rule reaches only by a cascade or a trigger; empty: it deletes the rows itself.
-    package private(set) var reached: [String]
+    package private(set) var reached: [String] = []
+    /// The restored table that has lost its old rows, and that the rule's table may be, with a new name; nil: the rule reaches the rows.
+    package private(set) var lost: String?
 
     /// Finds the newest undo whose rows a rule would delete again, if possible one that has restored rows and not found them all there; nil:
     /// there is none, or that has been accepted since.
@@ -26,6 +29,9 @@ package struct RestoredRows {
         let rule = step.rule
         let record = try RecordedRule(rule, of: entity, zone: planner.policy.timezone, reader)
         let undos = planner.memory.restorations
+        let isKnown = planner.past[[rule.writtenName, entity.name.folded], default: []].contains {
+            !$0.record.rule.rows.isDisjoint(from: rule.rows)
+        }
         for restored in undos.filter({ !$0.foundAll }) + undos.filter(\.foundAll)
         where !planner.isAccepted(restored, record) {
             let tables = restored.tables.sorted()
@@ -41,10 +47,17 @@ package struct RestoredRows {
             if !own.isEmpty, cutoff.flatMap({ cutoff in step.survey.dates.oldest.map { $0 < cutoff } }) != false {
                 let old = cutoff.map { StorePredicate.date(DateRange(request.date, before: $0)) } ?? .all
                 let count = try alone.narrowed(to: old, reader).expiredAloneCount
-                if count > 0 { return RestoredRows(restoration: restored, rowCount: count, reached: []) }
+                if count > 0 { return RestoredRows(restoration: restored, rowCount: count) }
             }
-            guard let found = try reached(from: entity, alone, tables, own, hasTriggers, rule, reader) else { continue }
-            return RestoredRows(restoration: restored, rowCount: found.rowCount, reached: found.tables)
+            if let found = try reached(from: entity, alone, tables, own, hasTriggers, rule, reader) {
+                return RestoredRows(restoration: restored, rowCount: found.rowCount, reached: found.tables)
+            }
+            guard !isKnown, restored.protectsRows,
+                let lost = try tables.first(where: { table in
+                    try !own.contains(table) && planner.hasLost(table, restored, reader)
+                })
+            else { continue }
+            return RestoredRows(restoration: restored, rowCount: step.survey.expiredAloneCount, lost: lost)
         }
         return nil
     }
@@ -81,6 +94,28 @@ extension Planner {
             return earlier.choosesRows(as: rule)
                 && (name == rule.rule.name || !policy.rules.contains { $0.name == name })
         }
+    }
+
+    /// Whether a table no longer has rows that an undo has restored in it: it is gone, or has no row before the cutoff of the undone run.
+    fileprivate func hasLost(
+        _ table: String, _ restored: RunMemory.Restored, _ reader: any RetentionReader
+    ) throws -> Bool {
+        func isUndone(_ rule: Rule) -> Bool {
+            rule.entity.folded == table.folded && restored.rules.contains(rule.name)
+        }
+        let rule = memory.rules.lazy.map(\.record.rule).first(where: isUndone) ?? policy.rules.first(where: isUndone)
+        // An undo of rows that became candles deletes the candles.
+        if rule == nil, candleEntities.contains(table.folded) { return false }
+        guard let entity = try reader.entity(named: table), entity.kind == .table else { return true }
+        var old = StorePredicate.all
+        if let rule, let date = rule.date(zone: policy.timezone),
+            let cutoff = restored.cutoffs[table.folded]
+                ?? restored.asOf.map({ rule.cutoff(asOf: $0, zone: policy.timezone) })
+        {
+            guard entity.attribute(named: date.name) != nil else { return true }
+            old = .date(DateRange(date, before: cutoff))
+        }
+        return try reader.count(StoreFetchRequest(entity: entity.name, predicate: old, fetchLimit: 1)) == 0
     }
 }
 

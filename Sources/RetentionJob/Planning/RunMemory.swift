@@ -76,6 +76,8 @@ package struct RunMemory: Hashable, Sendable {
         package var accepted: [RecordedRule]
         /// Another file that the undo was of, and that this store may be, with a new name; nil: it was of this store.
         package var store: String?
+        /// Whether no later run has accepted yet, by all of its rules, that the rows go.
+        package var protectsRows: Bool { !rules.isSubset(of: accepted.map(\.rule.name)) }
 
         package init(
             undo: String, run: String, ended: Instant, asOf: Instant?, rules: Set<String>, tables: Set<String>,

@@ -231,8 +231,9 @@ extension LedgerHistory {
     func firstHolding(through number: Int64) throws -> Int64? {
         let undos = try undos()
         return try undos.all.compactMap { undo -> Int64? in
-            let accepted = undos.accepted(after: undo)
-            guard !undo.restored.rules.isSubset(of: accepted.flatMap(\.rules).map(\.rule.name)) else { return nil }
+            var restored = undo.restored
+            restored.accepted = undos.accepted(after: undo).flatMap(\.rules)
+            guard restored.protectsRows else { return nil }
             return try reader.fetch(
                 StoreFetchRequest(
                     entity: LedgerRow.runEntityName,
