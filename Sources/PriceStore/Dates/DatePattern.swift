@@ -113,18 +113,29 @@ public struct DatePattern: Hashable, Sendable {
         guard zip(times, times.dropFirst()).allSatisfy({ $0 || !$1 }), !isDay || !hasOffset else {
             throw Mistake(message: "a time needs %H, then %M, then %S, then %f; %z and %Z need %H")
         }
-        let bytes = parts.compactMap { if case .byte(let byte) = $0 { byte } else { nil } }
-        let plain = String(decoding: bytes, as: UTF8.self).uppercased()
-        let words = ["UTC", "GMT", "Z"].filter { plain.contains($0) }
-        // Digits are zeros here, and a minus is a plus.
-        let shape = bytes.map { 48...57 ~= $0 ? 48 : $0 == 45 ? 43 : $0 }
-        let offset = ["+0000", "+00:00"].compactMap { shape.firstRange(of: Array($0.utf8)) }.first
-            .map { String(decoding: bytes[$0], as: UTF8.self) }
-        if let word = words.first ?? offset {
-            throw Mistake(
-                message:
-                    "'\(word)' would be plain text, and the date one of 'timezone'; write %\(words.first == "UTC" || words.first == "GMT" ? "Z" : "z") for it"
-            )
+        try requireNoZone()
+    }
+
+    /// Throws if text between the letters may say how far a date is from UTC, or which half of a day it is in: text is not read.
+    private func requireNoZone() throws(Mistake) {
+        for part in parts.split(whereSeparator: { if case .field = $0 { true } else { false } }) {
+            let bytes = part.compactMap { if case .byte(let byte) = $0 { byte } else { nil } }
+            let text = String(decoding: bytes, as: UTF8.self)
+            let capitals = text.uppercased()
+            let halves = capitals.filter { $0 != "." }.split { !$0.isLetter }.filter { $0 == "AM" || $0 == "PM" }
+            let found: (text: Substring, advice: String)? =
+                if let name = ["UTC", "GMT"].first(where: capitals.contains) {
+                    (Substring(name), "the date one of 'timezone'; write %Z for it")
+                } else if let offset = capitals.firstMatch(of: /Z|[-+−] *[0-9]+(?::[0-9]+)*/) {
+                    (offset.output, "the date one of 'timezone'; write %z for it")
+                } else if let half = halves.first {
+                    (half, "hours from 1 to 12 cannot be read; %H has hours from 0 to 23")
+                } else if let name = text.firstMatch(of: /[A-Z]{2,}/) {
+                    (name.output, "of the names of zones only UTC and GMT can be read, with %Z")
+                } else {
+                    nil
+                }
+            if let found { throw Mistake(message: "'\(found.text)' would be plain text, and \(found.advice)") }
         }
     }
 

@@ -68,6 +68,7 @@ struct DatePatternTests {
         Reading("%Y%m%d%H%M%S", "20161231235961", nil),
         Reading("%Y年%m月%d日", "2024年1月2日", "2024-01-02T00:00:00Z", to: "2024-01-03T00:00:00Z"),
         Reading("100%% %d.%m.%Y", "100% 02.01.2024", "2024-01-02T00:00:00Z", to: "2024-01-03T00:00:00Z"),
+        Reading("%d-%m-%Y T%H-%M Uhr", "02-01-2024 T3-04 Uhr", "2024-01-02T03:04:00Z"),
         Reading("%d.%m.%Y", "29.02.0000", "0000-02-29T00:00:00Z", to: "0000-03-01T00:00:00Z"),
     ])
     func reads(row: Reading) throws {
@@ -105,6 +106,30 @@ struct DatePatternTests {
         ("%Y-%m-%d %H:%M UTC", "'UTC' would be plain text, and the date one of 'timezone'; write %Z for it"),
         ("%Y-%m-%d %H:%Mz", "'Z' would be plain text, and the date one of 'timezone'; write %z for it"),
         ("%Y-%m-%d +0200", "'+0200' would be plain text, and the date one of 'timezone'; write %z for it"),
+        ("%Y-%m-%d %H:%M:%S-05", "'-05' would be plain text, and the date one of 'timezone'; write %z for it"),
+        ("%Y-%m-%d %H:%M:%S -5", "'-5' would be plain text, and the date one of 'timezone'; write %z for it"),
+        ("%H:%M -05 %d.%m.%Y", "'-05' would be plain text, and the date one of 'timezone'; write %z for it"),
+        ("%d.%m.%Y %H:%M + 5:30", "'+ 5:30' would be plain text, and the date one of 'timezone'; write %z for it"),
+        (
+            "%d.%m.%Y %H:%M PM",
+            "'PM' would be plain text, and hours from 1 to 12 cannot be read; %H has hours from 0 to 23"
+        ),
+        (
+            "%d.%m.%Y %H:%Mam",
+            "'AM' would be plain text, and hours from 1 to 12 cannot be read; %H has hours from 0 to 23"
+        ),
+        (
+            "%d.%m.%Y %H:%M p.m.",
+            "'PM' would be plain text, and hours from 1 to 12 cannot be read; %H has hours from 0 to 23"
+        ),
+        (
+            "%d.%m.%Y %H:%M EST",
+            "'EST' would be plain text, and of the names of zones only UTC and GMT can be read, with %Z"
+        ),
+        (
+            "CET %d.%m.%Y",
+            "'CET' would be plain text, and of the names of zones only UTC and GMT can be read, with %Z"
+        ),
         ("%d.%m.'%Y", "a pattern has at most 100 bytes, without quotes, backslashes, carets and control characters"),
     ])
     func saysWhatIsWrong(_ text: String, _ message: String) throws {
