@@ -57,7 +57,7 @@ package struct TextReport {
         var lines = header
         lines += pendingLines
         if !rules.isEmpty { lines += [""] + table.lines(layout) }
-        lines += remedies.flatMap { layout.note($0.names.map(SafeText.line).joined(separator: ", "), $0.text, .bad) }
+        lines += remedies.flatMap { layout.note($0.names.joined(separator: ", "), $0.text, .bad) }
         lines += notes
         lines += report.rules.flatMap(sample)
         if let archive = report.archive {
@@ -223,7 +223,7 @@ package struct TextReport {
                 let key = text.hasPrefix("nor ") ? "\(rule.name): \(text)" : text
                 let place = places[key] ?? found.count
                 if place == found.count { found.append(([], text, [], style)) }
-                found[place].names.append(SafeText.line(rule.name))
+                found[place].names.append(rule.name)
                 if !found[place].statements.contains(statement) { found[place].statements.append(statement) }
                 places[key] = place
             }

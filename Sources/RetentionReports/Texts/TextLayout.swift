@@ -43,7 +43,7 @@ package struct TextLayout {
 
     /// A sentence after a label, wrapped with a hanging indent.
     func note(_ label: String, _ text: String, _ style: Style) -> [String] {
-        let start = label + ": "
+        let start = SafeText.line(label) + ": "
         let indent = TextWidth.of(start) > 24 ? 4 : TextWidth.of(start)
         let lines = TextWidth.wrap(start + SafeText.line(text), width: width, indent: indent)
         return lines.enumerated().map { index, line in
