@@ -3,6 +3,7 @@ import PriceStore
 import RetentionJob
 import RetentionPolicy
 import RetentionReports
+import SQLiteStore
 
 /// The recorded runs of a policy's store.
 struct PastRuns {
@@ -24,6 +25,9 @@ struct PastRuns {
             if run.isArchiveThere == false, let path = archivePath(of: run), ArchiveFolder.hasFile(path) == true {
                 run.report.archive?.path = path
                 run.isArchiveThere = true
+            }
+            if run.isArchiveThere == true, let archive = run.report.archive, !archive.isComplete {
+                run.isArchiveEmpty = SQLiteFile.isEmptyArchive(archive.path)
             }
             run.isArchivePast = run.report.archive?.until.map { $0 < now } ?? false
             return run

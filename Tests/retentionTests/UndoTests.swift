@@ -155,6 +155,10 @@ struct UndoTests {
         _ = program.wait()
         let run = try #require(try job.log().last?.run)
         try FileManager.default.removeItem(atPath: job.path("archive/\(run).sqlite-wal"))
+        let list = try job.retention("undo", "--list")
+        #expect(
+            list.words.contains("not possible: the archive is empty: the run was killed before it deleted a row"),
+            "\(list)")
         try refused(job, run, 65, "its run was killed before it deleted a row, or the file ")
     }
 

@@ -14,6 +14,8 @@ package struct LedgerRun: Sendable {
     package var process: LedgerProcess
     /// Whether the archive is where the run left it; nil: this was not checked.
     package var isArchiveThere: Bool?
+    /// Whether the archive of a killed run is a file without content.
+    package var isArchiveEmpty = false
     /// Whether the date until which the archive is kept is over, so that the next run may remove it.
     package var isArchivePast = false
     /// The undos of the run; nil: there is none.
@@ -110,6 +112,10 @@ extension LedgerRun {
         if let undoneBy, !undoneBy.undos.isEmpty { return undoneText(undoneBy, archived, rest) + stopped }
         guard let archive = report.archive else { return "not possible: no archive was made" }
         guard isArchiveThere != false else { return "not possible: the archive no longer exists" }
+        guard !isArchiveEmpty else {
+            return "not possible: the archive is empty: the run was killed before it deleted a row, or the file beside "
+                + "it with the rows is missing"
+        }
         guard archive.isComplete else {
             return "possible for all rows in the archive, which has no SHA-256, because the run did not end normally"
         }
@@ -118,7 +124,7 @@ extension LedgerRun {
 
     /// Whether there are archived rows that no undo has restored.
     package var canBeUndone: Bool {
-        report.archive != nil && isArchiveThere != false && undoneBy?.isWhole != true
+        report.archive != nil && isArchiveThere != false && !isArchiveEmpty && undoneBy?.isWhole != true
     }
 
     private var until: String {
@@ -143,7 +149,8 @@ extension LedgerRun {
         }
         // It is not recorded which rules a crashed run carried out.
         guard report.archive?.isComplete != false else {
-            return "rows of \(undone.rules.sorted().joined(separator: ", ")) restored by \(runs)\(notes)"
+            let rules = undone.rules.isEmpty ? "" : " of \(undone.rules.sorted().joined(separator: ", "))"
+            return "rows\(rules) restored by \(runs)\(notes)"
         }
         guard undone.rowsLeft > 0 else { return "undone by \(runs)\(rest)\(notes)" }
         let restored = min(undone.undos.reduce(0) { $0 + $1.rows }, archived - undone.rowsLeft)

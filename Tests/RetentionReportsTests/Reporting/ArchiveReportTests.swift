@@ -178,6 +178,13 @@ struct ArchiveReportTests {
         #expect(run.undoText == "possible for 30 of 500,030 deleted rows")
         run.report.archive?.isComplete = false
         #expect(run.undoText?.hasPrefix("possible for all rows in the archive, which has no SHA-256") == true)
+        var undone = run
+        undone.undoneBy = .init(
+            undos: [.init(run: "01U", started: ReportSample.asOf, rules: [], rows: 0, skipped: 0)])
+        #expect(undone.undoText?.hasPrefix("rows restored by run 01U on ") == true)
+        var empty = run
+        empty.isArchiveEmpty = true
+        #expect(empty.undoText?.hasPrefix("not possible: the archive is empty") == true && !empty.canBeUndone)
         // What is wrapped stays in its column.
         let narrow = LogReport.full(run, .init(width: 60, tableWidth: 60))
         #expect(narrow.contains(#/\nundo {6}possible for all rows .*\n {10}\S/#), "\(narrow)")
