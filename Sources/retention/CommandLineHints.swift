@@ -82,7 +82,7 @@ enum CommandLineHints {
 
     /// Options of other programs, and what to write instead: the first text whose options the command has.
     static let texts: [(words: String, text: String)] = [
-        ("--dry --test --preview -d", "write --dry-run, or -n"),
+        ("--dry --test -d", "write --dry-run, or -n"),
         ("-v", "write --verbose"), ("-v -V", "write --version"),
         ("-f --follow", "--last N shows the newest runs; the log file (log.file) is followed with tail -F FILE"),
         ("-f", "a policy is named with -c FILE, and a refusal accepted with --accept CODE"),

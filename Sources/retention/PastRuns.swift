@@ -3,7 +3,6 @@ import PriceStore
 import RetentionJob
 import RetentionPolicy
 import RetentionReports
-import SQLiteStore
 
 /// The recorded runs of a policy's store.
 struct PastRuns {
@@ -27,7 +26,7 @@ struct PastRuns {
                 run.isArchiveThere = true
             }
             if run.isArchiveThere == true, let archive = run.report.archive, !archive.isComplete {
-                run.isArchiveEmpty = SQLiteFile.isEmptyArchive(archive.path)
+                run.isArchiveEmpty = ArchiveFolder.isEmpty(archive.path)
             }
             run.isArchivePast = run.report.archive?.until.map { $0 < now } ?? false
             return run

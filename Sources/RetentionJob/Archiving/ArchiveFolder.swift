@@ -118,6 +118,12 @@ package struct ArchiveFolder {
         [error.message, error.hint].compactMap(\.self).joined(separator: "; ")
     }
 
+    /// Whether the archive of a killed run has no row: one page of 4 KiB, and beside it at most the 32 bytes with which a journal begins.
+    package static func isEmpty(_ path: String) -> Bool {
+        func size(_ path: String) -> Int { FilePlace(path).facts.map { Int($0.st_size) } ?? 0 }
+        return size(path) <= 4096 && size(path + "-wal") <= 32
+    }
+
     // MARK: Its space
 
     /// Throws unless there is room for the rows that a plan archives.

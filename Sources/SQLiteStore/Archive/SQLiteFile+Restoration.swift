@@ -15,13 +15,6 @@ extension SQLiteFile {
     }
 }
 
-extension SQLiteFile {
-    /// Whether the archive of a killed run has no table: it is one page, and no WAL has frames. A page has 4 KiB, and the head of a WAL 32 bytes.
-    package static func isEmptyArchive(_ path: String) -> Bool {
-        StoreFile.sizeBytes(of: path) <= 4096 && StoreFile.sizeBytes(of: path + "-wal") <= 32
-    }
-}
-
 extension SQLiteWriter {
     /// The restoration of what a run deleted.
     package func restoration(of request: RestorationRequest) throws(StoreError) -> any Restoration {
