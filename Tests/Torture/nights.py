@@ -136,8 +136,13 @@ class NightLaws:
                     self.life, run.rows | {number: dict(run.rows[number], table=now[number]) for number in now}, run.as_of, self.clock)
                 for rule, rows in by_rule.items():
                     if not run.is_accepted(rule.name, self.life.former_names) or "restored" in BREAK:
-                        wrong = rows & then.deleted_by(rule) & {number for number in now if run.rows[number]["table"] == now[number]}
+                        wrong = rows & then.deleted_by(rule) & {number for number in now if self.is_protected(run, number, rule, now[number])}
                         require(not wrong, rule.name, "deletes rows that were restored:", sorted(wrong)[:5])
+
+    def is_protected(self, run, number, rule, table):
+        """Whether a restored row stays for a rule: in its table, or in one that has come to the rule since, while its own is gone."""
+        former = run.rows[number]["table"]
+        return former == table or former not in self.life.tables and not run.accepted and rule.name not in self.carried_out
 
     def check_widened(self, rows, gone, deleted_by):
         """Each row that is gone is one that an agreed policy deletes: the first one, and each that was accepted or that nothing refused."""

@@ -64,7 +64,7 @@ class Years(NightLaws, Parts, Undos):
     def begin(self):
         """A store without a past."""
         self.good = None
-        self.runs, self.restored = [], []
+        self.runs, self.restored, self.carried_out = [], [], set()
         self.refused, self.refused_rules, self.deleted = set(), set(), {}
         # The rules that wait for restored rows to be accepted.
         self.waiting = set()
@@ -290,6 +290,7 @@ class Years(NightLaws, Parts, Undos):
         rules = report["rules"]
         carried_out = {rule["name"] for rule in rules if rule["outcome"] == "completed"}
         self.counts["rows deleted"] += report["totals"]["deleted"]
+        self.carried_out |= {rule["name"] for rule in rules if rule["outcome"] in ("completed", "interrupted", "failed")}
         if "restored_rows" in accept:
             for run in self.restored:
                 run.accepted |= carried_out
