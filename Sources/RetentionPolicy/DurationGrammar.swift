@@ -74,7 +74,11 @@ struct DurationGrammar {
             throw DurationMistake("'\(text)' has a space in it\(offer)")
         }
         if text.hasPrefix("-") {
-            throw DurationMistake("'\(text)' is negative: write it without the minus sign")
+            let rest = text.dropFirst()
+            throw DurationMistake(
+                rest.allSatisfy(\.isNumber)
+                    ? "'\(text)' is negative and has no unit: write for example \(examples(of: rest))"
+                    : "'\(text)' is negative: write it without the minus sign")
         }
         let parts = try parts(of: text)
         var total: Int128 = 0
@@ -187,12 +191,17 @@ struct DurationGrammar {
             "'\(text)' has '\(unit.symbol)', a calendar unit, where an exact time is meant; the units are \(unitList)")
     }
 
+    /// A number with units that may be meant; of zero, which is never allowed, another one.
+    private func examples(of number: some StringProtocol) -> String {
+        let some = Int(number) == 0 ? "30" : String(number)
+        return (units.contains(.weeks) ? [.days, .hours] : [DurationUnit.seconds, .minutes]).map { some + $0.symbol }
+            .joined(separator: " or ")
+    }
+
     private func missingUnit(_ text: String) -> DurationMistake {
         let digits = String(text.reversed().prefix { ("0"..."9").contains($0) }.reversed())
         if digits == text {
-            let examples = units.contains(.weeks) ? [.days, .hours] : [DurationUnit.seconds, .minutes]
-            let offer = examples.map { "\(text)\($0.symbol)" }.joined(separator: " or ")
-            return DurationMistake("'\(text)' has no unit: write for example \(offer)")
+            return DurationMistake("'\(text)' has no unit: write for example \(examples(of: text))")
         }
         return DurationMistake("the '\(digits)' at the end of '\(text)' has no unit; the units are \(unitList)")
     }

@@ -49,7 +49,7 @@ extension PolicyKey {
         "dryrun": "it is an option: retention run --dry-run", "schedule": schedule, "cron": schedule,
         "interval": schedule, "batchsize": "for all rules write defaults: { batch: { rows: 1000 } }",
         "groupby": "write per under keep_last, thin or rollup, such as keep_last: { count: 5, per: [symbol] }",
-        "maxruntime": "it is for the whole run: write max_runtime: 10min at the top of the file",
+        "maxruntime": "it is for the whole run: at the top of the file write limits: { max_runtime: 10min }",
         "disabled": "write enabled: false", "cascade": "write relationships: cascade",
         "eq": "write the value itself, as in { symbol: XAUUSD }",
         "in": "write the list itself, as in { symbol: [XAUUSD, XAGUSD] }",

@@ -205,7 +205,8 @@ extension SettingReader {
     private func hint(for name: String, _ scalar: YAMLNode.Scalar) -> String? {
         switch name {
         case "date_format":
-            "or write { pattern: \"\(scalar.text.contains("%") ? scalar.text : "%d.%m.%Y %H:%M")\" }"
+            "or write { pattern: \"\(DatePattern(scalar.text) == nil ? "%d.%m.%Y %H:%M" : scalar.text)\" }"
+        case "archive" where ["no", "off", "false"].contains(scalar.text.lowercased()): "write archive: none"
         case "archive":
             "the folder is that of all rules: at the top of the file write archive: { folder: "
                 + "\(scalar.kind == .text ? scalar.text : "archive") }"

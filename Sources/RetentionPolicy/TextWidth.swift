@@ -55,7 +55,7 @@ package enum TextWidth {
             : words + [text[command..<end] + ";"] + Self.words(String(text[text.index(after: end)...]))
     }
 
-    private static let commands = ["retention run -c ", "mkdir -m 700 "]
+    private static let commands = ["retention run -c ", "mkdir -m 700 ", "retention check -c "]
 
     private static let units: Set<Substring> = [
         "ms", "s", "min", "h", "d", "bytes", "KiB", "MiB", "GiB", "TiB", "PiB",

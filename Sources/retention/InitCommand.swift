@@ -73,7 +73,8 @@ struct InitCommand: ConsoleCommand {
         try ReplacedFile.write(
             schema + draft.text, to: output, as: .policy, hint: "name a new file in a folder that can be written")
         let file = SafeText.line(output)
-        try console.report(lines: ["The policy is in \(file). Write the ages, then: retention check -c \(file)"])
+        let check = SafeText.command(["retention", "check", "-c", output])
+        try console.report(lines: ["The policy is in \(file). Write the ages, then: \(check)"])
         return 0
     }
 

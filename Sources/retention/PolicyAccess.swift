@@ -48,7 +48,8 @@ enum PolicyAccess {
         guard let owner = weakness.owner else {
             throw CommandFailure(
                 exitCode: 77, message: "refusing to run as root: others may write \(subject)\(way)",
-                hint: (weakness.isShared ? "name a folder of its own below it" : "chmod go-w \(weakness.path)")
+                hint: (weakness.isShared
+                    ? "name a folder of its own below it" : SafeText.command(["chmod", "go-w", weakness.path]))
                     + ", or pass --allow-insecure")
         }
         let name = MachineFacts.name(of: owner)
@@ -59,7 +60,8 @@ enum PolicyAccess {
             hint:
                 "run it as that user: sudo -u \(name ?? "'#\(owner)'") \(SafeText.command(CommandLine.arguments)); or "
                 + (isProgram && weakness.isLast
-                    ? "replace \(weakness.path) by a file that root has written" : "chown root \(weakness.path)")
+                    ? "replace \(weakness.path) by a file that root has written"
+                    : SafeText.command(["chown", "root", weakness.path]))
                 + ", or pass --allow-insecure")
     }
 

@@ -43,7 +43,7 @@ struct AdviceTests {
         .rule("accept: future_date", "name each entry, as in [future_dates]"),
         .rule("accept: future_dates", "write [future_dates]"), .rule("keep_last: 5", "write { count: 5 }"),
         .rule("max_rows: 5", "it belongs under 'limits': limits: { max_rows: 5 }"),
-        .rule("limits: { max_runtime: 5min }", "write max_runtime: 10min at the top of the file"),
+        .rule("limits: { max_runtime: 5min }", "at the top of the file write limits: { max_runtime: 10min }"),
         .rule("keep_last: { count: 5, by: symbol }", "write per, such as per: [symbol]"),
         .top("archive: { path: old }", "unknown key 'path'; write folder: old"),
         .top("archive: archive", "write { folder: archive }"),

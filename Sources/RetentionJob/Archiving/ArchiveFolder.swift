@@ -23,7 +23,8 @@ package struct ArchiveFolder {
         guard stat(named, &facts) == 0 else {
             let code = errno
             if code == ENOENT || code == ENOTDIR {
-                throw error(.cannotCreate, "does not exist", hint: "create it: mkdir -m 700 \(named)")
+                let make = SafeText.command(["mkdir", "-m", "700", named])
+                throw error(.cannotCreate, "does not exist", hint: "create it: \(make)")
             }
             throw error(code == EACCES ? .permission : .inputOutput, "cannot be accessed: \(String(systemError: code))")
         }
@@ -37,7 +38,8 @@ package struct ArchiveFolder {
             throw error(
                 .permission, "can be written by others, who could change the archives",
                 hint: facts.st_mode & S_ISVTX == 0
-                    ? "chmod go-w \(named)" : "it is for all users; name a folder of its own: mkdir -m 700 FOLDER")
+                    ? SafeText.command(["chmod", "go-w", named])
+                    : "it is for all users; name a folder of its own: mkdir -m 700 FOLDER")
         }
         guard faccessat(AT_FDCWD, named, W_OK | X_OK, AT_EACCESS) == 0 else {
             throw error(.permission, "cannot be written: \(String(systemError: errno))")

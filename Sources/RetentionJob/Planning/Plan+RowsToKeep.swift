@@ -11,7 +11,10 @@ extension Plan {
         let held = holds.inForce.filter(\.isThere).map {
             RowsToKeep.Kept($0.rows, keeper: "the hold '\($0.hold.name)'")
         }
-        let kept = keepers(asOf: planner.asOf).flatMap { keeper in
+        // What is a view now loses no rows of its own.
+        let kept = try keepers(asOf: planner.asOf).filter {
+            try reader.entity(named: $0.request.entity)?.kind == .table
+        }.flatMap { keeper in
             keeper.request.keptRows.map { rows in
                 // Rows for which that is unknown are not held.
                 let held = HeldRows(

@@ -32,7 +32,7 @@ package struct RowExplanation {
             try reader.count(StoreFetchRequest(entity: entity.name, predicate: row && condition, fetchLimit: 1)) > 0
         }
         func end(ofHold name: String) -> String {
-            guard let end = plan.holds.inForce.first(where: { $0.hold.name == name })?.hold.expires else { return "" }
+            guard let end = plan.holds.expiry(of: name) else { return "" }
             let run = Self.nextRun(after: end, lastRun, policy)
             return " until \(Figures.instant(end)); \(run) deletes it unless something else keeps it"
         }
@@ -74,7 +74,7 @@ package struct RowExplanation {
                         } ?? "stays; it does not expire within 300 years"
                 } else if !isPriced {
                     verdict.text = "is expired and stays: it has no price"
-                } else if let keeper = try Self.keeper(request, matches, until: end(ofHold:)) {
+                } else if let keeper = try Self.keeper(request, matches, plan.holds.expiry, until: end(ofHold:)) {
                     verdict.text = "is expired and stays: \(keeper)"
                 } else if let refusal = step.refusals.first {
                     verdict.text = "is expired, and the rule deletes nothing now (\(refusal.code.rawValue))"
@@ -119,9 +119,12 @@ package struct RowExplanation {
 
     /// What by itself keeps an expired row that the rule does not leave to another one, as a clause; nil: nothing.
     ///
-    /// - Parameter end: what happens when the hold of a name ends, to follow it.
+    /// - Parameters:
+    ///   - expiry: when the hold of a name ends; nil: never.
+    ///   - end: what happens then, to follow its name.
     private static func keeper(
-        _ request: SurveyRequest, _ matches: (StorePredicate) throws -> Bool, until end: (String) -> String
+        _ request: SurveyRequest, _ matches: (StorePredicate) throws -> Bool, _ expiry: (String) -> Instant?,
+        until end: (String) -> String
     ) throws -> String? {
         func keeps(_ change: (inout SurveyRequest) -> Void) throws -> Bool {
             var only = request
@@ -129,7 +132,9 @@ package struct RowExplanation {
             change(&only)
             return try !matches(only.expired)
         }
-        if let hold = try request.keepers.holds.first(where: { hold in try keeps { $0.keepers.holds = [hold] } }) {
+        // Of several the one that lasts longest.
+        let holds = try request.keepers.holds.filter { hold in try keeps { $0.keepers.holds = [hold] } }
+        if let hold = holds.max(by: { (expiry($0.name) ?? .distantFuture) < (expiry($1.name) ?? .distantFuture) }) {
             return "the hold '\(hold.name)' keeps it" + end(hold.name)
         }
         if try keeps({ $0.keepers.keepLast = request.keepers.keepLast }) { return "keep_last keeps it" }
@@ -166,4 +171,9 @@ package struct RowExplanation {
         }
         return asOf.advanced(byMicroseconds: after * 1_000_000).toSecond
     }
+}
+
+extension HoldPlan {
+    /// When the hold of a name ends; nil: never.
+    fileprivate func expiry(of name: String) -> Instant? { inForce.first { $0.hold.name == name }?.hold.expires }
 }

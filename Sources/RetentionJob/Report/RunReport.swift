@@ -234,6 +234,8 @@ package struct RunReport: Sendable {
     }
     /// Residue of all rules, in texts as in JSON. A row that several refused rules found counts for each.
     package var residueCount: Int { sum(\.left.expired) }
+    /// Whether the expired rows of a refused rule were not counted.
+    package var hasUncounted: Bool { rules.contains { $0.outcome == .refused && !$0.planned.isCounted } }
     /// Whether the run got to its rules, so that their expired rows were counted.
     private var isCounted: Bool { failure == nil || !rules.isEmpty }
     /// Expired rows and residue of all rules; nil: an error ended the run before they were counted.

@@ -14,10 +14,11 @@ package struct FirstRun {
 
         init(_ report: RunReport) {
             (isFirst, isDryRun) = (report.isFirst, report.mode == .dryRun)
+            let isDryRun = isDryRun
             // A run has not carried out what it refused. Without a ledger no rule is known to have been carried out.
-            let left: [RunReport.Outcome] = isDryRun ? [.disabled] : [.disabled, .refused]
-            rules = report.rules.filter {
-                !left.contains($0.outcome) && ($0.remembered.isFirst || !report.hasLedger)
+            rules = report.rules.filter { rule in
+                let isLeft = rule.outcome == .refused && !(isDryRun && rule.planned.isCounted)
+                return rule.outcome != .disabled && !isLeft && (rule.remembered.isFirst || !report.hasLedger)
             }
         }
 
@@ -36,7 +37,7 @@ package struct FirstRun {
         /// Whether there are such rules, and the rows of all of them are counted, as what a run deletes is.
         var isCounted: Bool {
             !rules.isEmpty
-                && (!isDryRun || rules.allSatisfy { $0.outcome == .planned || isRefused && $0.planned.isCounted })
+                && (!isDryRun || rules.allSatisfy { [.planned, .refused].contains($0.outcome) })
         }
 
         /// All rows of the rules; nil: they, or what is deleted, are not known exactly.

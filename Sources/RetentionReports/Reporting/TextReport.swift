@@ -415,7 +415,9 @@ package struct TextReport {
             "\(Figures.count(count, "expired row", "is", "are")) \(participle)"
         }
         var parts: [String] = []
-        if report.residueCount > 0 { parts.append(text(report.residueCount, "left")) }
+        if report.residueCount > 0 {
+            parts.append(text(report.residueCount, report.hasUncounted ? "left where they were counted" : "left"))
+        }
         let held = report.rules.filter { $0.kept.heldCount > 0 || $0.kept.byHold.contains { $0.rowCount > 0 } }
         if !held.isEmpty {
             // A row counts for each rule that would delete it.

@@ -166,7 +166,7 @@ extension Review {
                     Event(
                         at: at, shown: shown, kind: stop.outcome,
                         text: "\(stop.outcome)\(run.onlyText): \(stop.reason)", end: clock, rule: stop.rule,
-                        key: [stop.outcome, stop.cause, stop.rule ?? "", clock])
+                        key: [stop.outcome, run.onlyText, stop.cause, stop.rule ?? "", clock])
                 }
             }
             for code in RefusalCode.allCases {

@@ -113,7 +113,7 @@ extension Review {
         }
         let cascaded = ready.reduce(0) { $0 + $1.done.cascaded }
         let shares = cascaded > 0 ? " (\(Figures.grouped(cascaded)) by cascades)" : ""
-        let verb = refused.isEmpty ? "expired now" : "would be deleted now"
+        let verb = refused.isEmpty || plan.failure != nil ? "expired now" : "would be deleted now"
         let without = cascaded > 0 ? " (without cascades)" : ""
         let more = expiredUntilDue.map { ($0, "by then") } ?? expiredTomorrow.map { ($0, "within 24 hours") }
         let later = more.map { ", \(Figures.grouped($0.0)) more \($0.1)\(without)" } ?? ""
