@@ -136,8 +136,10 @@ struct SettingReader {
         }
         let near = NearestName.match(pair.key, in: keys.map(\.name))
         var hint = near.map { "; did you mean '\($0)'?" }
-        let homes = keys.filter { $0.shape.holds(key: pair.key) }.map { "'\($0.name)'" }
-        if hint == nil, !homes.isEmpty { hint = "; it belongs under \(homes.listed("or"))" + example(pair, keys) }
+        let homes = keys.filter { $0.shape.holds(key: pair.key) }
+        if hint == nil, !homes.isEmpty {
+            hint = "; it belongs under \(homes.map { "'\($0.name)'" }.listed("or"))" + example(pair, in: homes)
+        }
         if hint == nil, owner == nil || owner == "defaults" {
             hint = PolicyKey.advice(on: pair.key, among: PolicyKey.rule, given: { given(pair, $0) }).map {
                 "; in each rule \($0.text)"
@@ -148,8 +150,7 @@ struct SettingReader {
     }
 
     /// The line to write for a key that belongs in the only mapping that has it, after a colon; empty: it has more than one value.
-    private func example(_ pair: YAMLNode.Pair, _ keys: [PolicyKey]) -> String {
-        let homes = keys.filter { $0.shape.holds(key: pair.key) }
+    private func example(_ pair: YAMLNode.Pair, in homes: [PolicyKey]) -> String {
         guard homes.count == 1, case .group = homes[0].shape, case .scalar(let scalar) = pair.value.content else {
             return ""
         }

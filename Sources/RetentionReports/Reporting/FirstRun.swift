@@ -13,8 +13,8 @@ package struct FirstRun {
         var isDryRun: Bool
 
         init(_ report: RunReport) {
-            (isFirst, isDryRun) = (report.isFirst, report.mode == .dryRun)
-            let isDryRun = isDryRun
+            let isDryRun = report.mode == .dryRun
+            (isFirst, self.isDryRun) = (report.isFirst, isDryRun)
             // A run has not carried out what it refused. Without a ledger no rule is known to have been carried out.
             rules = report.rules.filter { rule in
                 let isLeft = rule.outcome == .refused && !(isDryRun && rule.planned.isCounted)
@@ -74,10 +74,10 @@ package struct FirstRun {
 
     /// - Parameter reports: the reports of all stores.
     package init(_ reports: [RunReport]) {
-        parts = reports.map(Part.init).filter(\.isCounted)
-        storeCount = reports.count
+        let found = reports.map { (report: $0, part: Part($0)) }.filter(\.part.isCounted)
+        (parts, storeCount) = (found.map(\.part), reports.count)
         // A store that could not be opened does not know them.
-        let known = reports.first { Part($0).isCounted }
+        let known = found.first?.report
         (isDryRun, engine) = (known?.mode == .dryRun, known?.engine ?? "")
         config = known?.config ?? ""
         (hasArchive, hasLedger) = (known?.hasArchive == true, known?.hasLedger != false)
