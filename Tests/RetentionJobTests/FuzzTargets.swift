@@ -15,8 +15,8 @@ enum FuzzTarget: String, CaseIterable {
         case .yaml: Self.yaml(bytes)
         case .duration: Self.duration(String(decoding: bytes, as: UTF8.self))
         case .dates: Self.dates(bytes)
-        case .csv: Self.records(bytes) { CSVReader($0) }
-        case .ndjson: Self.records(bytes) { NDJSONReader($0) }
+        case .csv: records(bytes) { CSVReader($0) }
+        case .ndjson: records(bytes) { NDJSONReader($0) }
         case .model: Self.model(bytes)
         }
     }
@@ -77,9 +77,9 @@ enum FuzzTarget: String, CaseIterable {
         if case .text(let text) = values[0] { _ = Instant(iso8601: text, zone: zones[1]) }
     }
 
-    private static let scratch = "/dev/shm/retention-fuzz-\(getpid())"
-
-    private static func records(_ bytes: [UInt8], _ open: (PendingFile) -> any PendingRecordReader) {
+    private func records(_ bytes: [UInt8], _ open: (PendingFile) -> any PendingRecordReader) {
+        // Two targets may be fed beside each other.
+        let scratch = "/dev/shm/retention-fuzz-\(getpid())-\(rawValue)"
         guard let file = fopen(scratch, "w") else { return }
         fwrite(bytes, 1, bytes.count, file)
         fclose(file)
