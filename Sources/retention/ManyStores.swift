@@ -218,7 +218,7 @@ struct StoresReport {
                 left == 0
                     ? "no expired row is left"
                     : "\(Figures.count(left, "expired row", "is", "are")) left"
-                        + (isWhole ? "" : " where they were counted"))
+                        + (isWhole && reports.allSatisfy(\.isWhollyCounted) ? "" : " where they were counted"))
         }
         return parts.joined(separator: "; ") + (exitCode == 0 ? "." : " (exit \(exitCode)).")
     }

@@ -234,11 +234,13 @@ package struct RunReport: Sendable {
     }
     /// Residue of all rules, in texts as in JSON. A row that several refused rules found counts for each.
     package var residueCount: Int { sum(\.left.expired) }
-    /// Whether the expired rows of a refused rule were not counted.
-    package var hasUncounted: Bool { rules.contains { $0.outcome == .refused && !$0.planned.isCounted } }
     /// Whether the run got to its rules, so that their expired rows were counted.
     private var isCounted: Bool { failure == nil || !rules.isEmpty }
     /// Expired rows and residue of all rules; nil: an error ended the run before they were counted.
     package var countedExpired: Int? { isCounted ? expiredCount : nil }
     package var countedResidue: Int? { isCounted ? residueCount : nil }
+    /// Whether the expired rows of all rules were counted.
+    package var isWhollyCounted: Bool {
+        isCounted && rules.allSatisfy { $0.outcome != .refused || $0.planned.isCounted }
+    }
 }

@@ -416,7 +416,7 @@ package struct TextReport {
         }
         var parts: [String] = []
         if report.residueCount > 0 {
-            parts.append(text(report.residueCount, report.hasUncounted ? "left where they were counted" : "left"))
+            parts.append(text(report.residueCount, report.isWhollyCounted ? "left" : "left where they were counted"))
         }
         let held = report.rules.filter { $0.kept.heldCount > 0 || $0.kept.byHold.contains { $0.rowCount > 0 } }
         if !held.isEmpty {

@@ -165,9 +165,7 @@ package struct StoresReview {
         var done = "Deleted " + (gone == 0 ? "no rows" : Figures.count(gone, "row")) + (time ?? "")
         // An undo may have brought rows back since.
         if left > 0, runs.allSatisfy({ $0.undoneBy == nil }) {
-            let isWhole = runs.allSatisfy {
-                $0.isFinished && $0.report.countedResidue != nil && !$0.report.hasUncounted
-            }
+            let isWhole = runs.allSatisfy { $0.isFinished && $0.report.isWhollyCounted }
             done += "; \(Figures.count(left, "expired row", "is", "are")) left"
             done += isWhole ? "" : " where they were counted"
         }
