@@ -11,23 +11,24 @@ extension PolicyKey {
         on word: String, among keys: [PolicyKey], given: (PolicyShape) -> String?
     ) -> (key: String?, text: String)? {
         let squeezed = word.lowercased().filter { $0 != "_" && $0 != "-" }
-        for (write, words) in otherNames where words.split(separator: " ").contains(Substring(squeezed)) {
+        for (write, words) in otherNames + tierNames where words.split(separator: " ").contains(Substring(squeezed)) {
             let names = write.matches(of: #/(\w+):/#).map { String($0.1) }
             guard let key = keys.first(where: { $0.name == names.first ?? write }) else { continue }
             let shape = names.count > 1 ? key.shape.keys.first { $0.name == names[1] }?.shape : key.shape
-            let line = shape.flatMap(given).map { write.replacing(#/: \w+(?=$| })/#, with: ": \($0)") }
+            let line = shape.flatMap(given).map { write.replacing(#/: \w+(?=(?: })?$)/#, with: ": \($0)") }
             return (key.name, "write " + (names.isEmpty ? write : line ?? "\(key.name), such as \(write)"))
         }
         return elsewhere[squeezed].map { (nil, $0) }
     }
 
     private static let otherNames = [
-        ("entity", "table tablename collection class"), ("date_format", "format timestampformat unit"),
+        ("entity", "table tables tablename collection class"), ("date_format", "format timestampformat unit"),
         ("date_attribute", "datecolumn timecolumn timestampcolumn timestamp date datefield timestampfield field"),
         (
             "max_age: 30d",
-            "ttl deleteafter retention retain keep keepfor age olderthan deleteolderthan expireafter expires days maxdays maxagedays keepdays retentiondays retentionperiod"
+            "ttl deleteafter retention retain keep keepfor keepwithin age minage mtime olderthan deleteolderthan expireafter expires"
         ),
+        ("max_age: 30d", "days maxdays maxagedays keepdays retentiondays retentionperiod rotate"),
         ("batch: { rows: 1000 }", "batchsize batchrows"), ("timezone", "tz zone"),
         ("where: { symbol: XAUUSD }", "filter condition conditions"), ("store", "database db dsn file path"),
         // Of a mapping for one file. 'files', which looks more like it, is a pattern of many.
@@ -35,13 +36,18 @@ extension PolicyKey {
         ("limits: { max_rows: 1000 }", "maxdelete limit"), ("log: { level: debug }", "loglevel"),
         ("archive: { folder: archive }", "backup"), ("folder: archive", "path dir directory"),
         ("reclaim: vacuum", "vacuum"), ("rules", "tables policies"), ("except", "exclude ignore"),
-        ("on_failure: [mail, -s, retention, root]", "notify notifications alert alerts mail email onerror"),
+        ("on_failure: [mail, -s, retention, root]", "notify notifications alert alerts mail mailto email onerror"),
         ("max_rows: 1000", "maxdelete maxdeletes maxdeletions"), ("count: 5", "n number rows last"),
         ("per: [symbol]", "groupby group by"),
-        ("daily: 2y, which keeps a row of each day for two years", "every interval bucket"),
+        ("daily: forever, which keeps a row of each day", "every interval bucket"),
         ("every: 1h", "interval bucket"), ("rows: 1000", "batchsize batchrows size"),
         ("lt: 5", "<"), ("le: 5", "<= lte"), ("gt: 5", ">"), ("ge: 5", ">= gte"), ("ne: 5", "!= <> not neq"),
     ]
+
+    /// Tiers as backup programs name them, with a number of copies.
+    private static let tierNames = Rule.ThinSetting.units.map {
+        ("thin: { \($0.key): forever } beside max_age", "keep" + $0.key)
+    }
 
     private static let schedule =
         "a timer or cron starts the runs; to hear of a missed one write expected_every: 1d at the top of the file"
@@ -57,7 +63,7 @@ extension PolicyKey {
 
     /// Values of keys whose mapping or list cannot be guessed from what was written.
     static let samples = [
-        "archive": "{ folder: archive }", "thin": "{ daily: 2y }",
+        "archive": "{ folder: archive }", "thin": "{ daily: forever }",
         "rollup": "{ into: candles, every: 1h, price: price }",
         "pending": "[{ files: \"pending/*.csv\", entity: prices }]",
         "accept": "[CODE], with the codes that the refusals show",

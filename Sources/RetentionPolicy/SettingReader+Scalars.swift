@@ -72,7 +72,7 @@ extension SettingReader {
         case .word(let words): return .text(try word(scalar, words, name: name))
         case .wordOr(let words, let other):
             if words.contains(where: { $0.name == text && $0.unavailable == nil }) { return .text(text) }
-            if scalar.kind == .flag(false), words.contains(where: { $0.name == "none" }) {
+            if [.flag(false), .integer(0)].contains(scalar.kind), words.contains(where: { $0.name == "none" }) {
                 throw Complaint(hint: "write none")
             }
             return try read(scalar, other, name: name)

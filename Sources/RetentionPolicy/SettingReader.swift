@@ -60,7 +60,7 @@ struct SettingReader {
         guard case .scalar(let scalar) = node.content, keys.count(where: \.isRequired) < 2, scalar.text != "none"
         else { return nil }
         let words = [scalar.text] + PolicyKey.frequencies.filter { $0.value == scalar.text }.keys
-        if let tier = keys.first(where: { words.contains($0.name) }) { return "; write { \(tier.name): 2y }" }
+        if let tier = keys.first(where: { words.contains($0.name) }) { return "; write { \(tier.name): forever }" }
         if let reason = Self.unexpanded(scalar.text), let key = keys.first(where: \.shape.isPath) {
             return "; write { \(key.name): … }: \(reason)"
         }
@@ -140,21 +140,28 @@ struct SettingReader {
         if hint == nil, !homes.isEmpty {
             hint = "; it belongs under \(homes.map { "'\($0.name)'" }.listed("or"))" + example(pair, in: homes)
         }
-        if hint == nil, owner == nil || owner == "defaults" {
-            hint = PolicyKey.advice(on: pair.key, among: PolicyKey.rule, given: { given(pair, $0) }).map {
-                "; in each rule \($0.text)"
+        if hint == nil, [nil, "rules", "defaults"].contains(owner) {
+            let (place, others) =
+                owner == "rules" ? ("at the top of the file", PolicyKey.file) : ("in each rule", PolicyKey.rule)
+            hint = PolicyKey.advice(on: pair.key, among: others, given: { given(pair, $0) }).map {
+                "; \(place) \($0.text)"
             }
         }
         report(pair.keyMark, "unknown key '\(pair.key)'" + (hint ?? "; expected \(keys.map(\.name).listed("or"))"))
         return near
     }
 
-    /// The line to write for a key that belongs in the only mapping that has it, after a colon; empty: it has more than one value.
+    /// The line to write for a key that belongs in the only mapping that has it; empty: it has more than one value, or no line is known.
     private func example(_ pair: YAMLNode.Pair, in homes: [PolicyKey]) -> String {
-        guard homes.count == 1, case .group = homes[0].shape, case .scalar(let scalar) = pair.value.content else {
-            return ""
-        }
-        return ": \(homes[0].name): { \(pair.key): \(scalar.text) }"
+        guard homes.count == 1, case .group(let keys) = homes[0].shape, case .scalar(let scalar) = pair.value.content
+        else { return "" }
+        // Whether an age is long enough for a tier depends on max_age.
+        let isWhole =
+            homes[0].name != "thin"
+            && keys.allSatisfy { $0.name == pair.key ? accepts(pair.value, $0.shape) : !$0.isRequired }
+        return isWhole
+            ? ": \(homes[0].name): { \(pair.key): \(scalar.text) }"
+            : PolicyKey.samples[homes[0].name].map { ", such as \(homes[0].name): \($0)" } ?? ""
     }
 
     /// Reads a value that is not blank.
