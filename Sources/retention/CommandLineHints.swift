@@ -71,10 +71,17 @@ enum CommandLineHints {
         } + [("", RetentionCommand.helpMessage(for: RetentionCommand.self, columns: 999))]
     ) { first, _ in first }
 
-    /// Commands of other programs, and what to write instead.
-    static let commands = [
-        "version": "retention --version", "status": "retention report", "dry-run": "retention run --dry-run",
-        "restore": "retention undo RUN", "validate": "retention check", "history": "retention log",
+    /// What to write instead of a command of other programs; nil: it is not known.
+    static func hint(command word: String) -> String? {
+        commands.first { $0.words.split(separator: " ").contains(Substring(word)) }.map { "write \($0.text)" }
+    }
+
+    private static let commands: [(words: String, text: String)] = [
+        ("version", "retention --version"), ("status stats show", "retention report"),
+        ("dry-run preview diff plan", "retention run --dry-run"),
+        ("forget prune delete clean cleanup purge expire rm", "retention run --dry-run, then retention run"),
+        ("restore rollback recover", "retention undo RUN"), ("validate lint test", "retention check"),
+        ("history list ls snapshots runs", "retention log"),
     ]
 
     /// An age is written without a sign.

@@ -103,7 +103,7 @@ struct RetentionCommand: ParsableCommand {
         guard let word = arguments.first == "help" ? arguments.dropFirst().first : arguments.first,
             !word.hasPrefix("-"), word != "help", !commandNames.contains(word)
         else { return }
-        let meant = CommandLineHints.commands[word].map { "write \($0)" }
+        let meant = CommandLineHints.hint(command: word)
         let near = meant == nil ? NearestName.suggestion(for: word, in: commandNames) : ""
         throw .usage(
             "unknown command '\(word)'\(near)",

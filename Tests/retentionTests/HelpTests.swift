@@ -76,7 +76,7 @@ struct HelpTests {
 
     static let wrong: [Int32: [Wrong]] = [
         64: [
-            Wrong("prune", "unknown command 'prune'"), Wrong("rn", "did you mean 'run'?"),
+            Wrong("prune", "write retention run --dry-run, then retention run"), Wrong("rn", "did you mean 'run'?"),
             Wrong("chek", "did you mean 'check'?"), Wrong("inspct", "did you mean 'inspect'?"),
             Wrong(
                 "destroy",
@@ -127,6 +127,9 @@ struct HelpTests {
             Wrong("log --outcome MISSED", "write --missed"), Wrong("log --outcome undo", "retention undo --list"),
             Wrong("status", "write retention report"), Wrong("dry-run", "write retention run --dry-run"),
             Wrong("restore last", "write retention undo RUN"), Wrong("validate", "write retention check"),
+            Wrong("snapshots", "write retention log"), Wrong("lint", "write retention check"),
+            Wrong("rollback", "write retention undo RUN"), Wrong("stats", "write retention report"),
+            Wrong("delete", "unknown command 'delete'"),
         ],
         66: [
             Wrong("run -c none.yaml", "none.yaml: policy file not found"),
