@@ -79,13 +79,12 @@ struct RunCommand: ConsoleCommand {
         let validity = try validFor.map { try OptionValue.duration($0, option: "--valid-for") }
 
         let policy = try policyOption.read(takesMany: true, isChecked: false, forPastRuns: !dryRun)
+        options.ruleNames = try rule.map { try OptionValue.ruleName($0, in: policy) }
         if let mistakes = policy.mistakes {
-            options.ruleNames = rule
             let asOf = try? asOfOption.instant(for: policy, clock: started)
             try? tellNotBegun(policy, at: asOf ?? started.toSecond, options, console)
             throw mistakes
         }
-        options.ruleNames = try rule.map { try OptionValue.ruleName($0, in: policy) }
         let planFile = try plan.map { try PlanFile(reading: $0, for: policy, clock: started) }
         if let saved = planFile?.plan {
             (options.savedPlan, options.accept, options.ruleNames) = (saved, saved.accept, saved.ruleNames)

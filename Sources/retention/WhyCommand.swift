@@ -28,6 +28,7 @@ struct WhyCommand: ConsoleCommand {
     @OptionGroup var asOfOption: AsOfOption
 
     func run(_ console: Console) throws -> Int32 {
+        try asOfOption.check()
         let file = try policyOption.read(orInstalled: true, takesMany: true)
         guard let stores = ManyStores(file) else {
             let opening = StoreOpening(file)
