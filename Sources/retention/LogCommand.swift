@@ -86,7 +86,7 @@ struct LogCommand: ConsoleCommand {
         let leavesOut = runID == nil && found.count > last
         let runs = leavesOut ? Array(found.suffix(last)) : found
         // A rule of past runs may be in the policy no more.
-        if runs.isEmpty, let rule { _ = try OptionValue.ruleName(rule, in: policy) }
+        if runs.allSatisfy(\.report.rules.isEmpty), let rule { _ = try OptionValue.ruleName(rule, in: policy) }
         var missedRuns =
             policy.stores != nil
             ? try missedRuns(policy, opening, between: found) : try missedRuns(policy, opening)

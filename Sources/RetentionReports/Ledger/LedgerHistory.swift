@@ -33,7 +33,7 @@ package struct LedgerHistory {
     package struct Query: Hashable, Sendable {
         /// The maximum number of runs, the newest ones.
         package var last: Int?
-        /// Runs with this rule. Their other rules are left out.
+        /// Runs with this rule, without their other rules. One that ended before its rules are known had all that it did not leave out.
         package var rule: String?
         /// Runs that started at this instant or later.
         package var since: Instant?
@@ -244,8 +244,10 @@ package struct LedgerHistory {
         var run = run
         if let prefix = query.run, !run.report.runID.uppercased().hasPrefix(prefix.uppercased()) { return nil }
         if let rule = query.rule {
+            let only = run.report.onlyRules
+            let isUnknown = run.report.rules.isEmpty && run.outcome != .completed && run.report.undo == nil
             run.report.rules.removeAll { $0.name != rule && $0.family != rule }
-            guard !run.report.rules.isEmpty else { return nil }
+            guard !run.report.rules.isEmpty || isUnknown && (only.isEmpty || only.contains(rule)) else { return nil }
         }
         if let outcome = query.outcome, run.outcome.rawValue != outcome {
             guard run.report.rules.contains(where: { $0.outcome.rawValue == outcome }) else { return nil }
