@@ -43,14 +43,14 @@ extension RunReport: Reported {
         .object("archive", \.archive, blank: Archive(path: "", rows: 0, isComplete: false)),
         .object("undo", \.undo, blank: Undo(run: "", archive: "", rules: [], tables: [])),
         .unrecorded("holds") { report in
-            .array(
-                report.holds.map { hold in
-                    .object([
-                        .init("name", hold.name.json), .init("entity", hold.entity.json),
-                        .init("reason", hold.reason.json), .init("expires", hold.expires.json),
-                        .init("state", hold.state.rawValue.json), .init("kept", report.keptCount(of: hold.name).json),
-                    ])
-                })
+            let holds = report.holds?.map { hold -> JSONText in
+                .object([
+                    .init("name", hold.name.json), .init("entity", hold.entity.json),
+                    .init("reason", hold.reason.json), .init("expires", hold.expires.json),
+                    .init("state", hold.state.rawValue.json), .init("kept", report.keptCount(of: hold.name).json),
+                ])
+            }
+            return holds.map(JSONText.array) ?? .null
         },
         .stored("plan_sha256", \.planSHA256, .start),
         .computed("outcome", .log) { $0.runOutcome },

@@ -150,8 +150,8 @@ package struct RunReport: Sendable {
     package var undo: Undo?
     /// How long the run waited for the store before it began, and batches of deletes for each reason, in microseconds.
     package var waits: [String: Int] = [:]
-    /// The holds of the policy, in file order; empty until the store is read.
-    package var holds: [HoldReport] = []
+    /// The holds of the policy, in file order; nil: they are not known, as before the store is read.
+    package var holds: [HoldReport]?
     /// What the run has left of the rows of each rule, as the ledger records it: ``RunMemory/CarriedOut/line``.
     package var ruleLines: [String] = []
     /// The rules of the policy that are agreed after the run, as the ledger records them; nil: the same as before.

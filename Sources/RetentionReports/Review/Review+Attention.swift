@@ -231,7 +231,7 @@ extension Review {
     }
 
     private var holds: [Finding] {
-        plan.holds.compactMap { hold in
+        (plan.holds ?? []).compactMap { hold in
             guard hold.state == .inForce, let end = hold.expires,
                 end <= plan.asOf + .seconds(Self.recentDays * 86_400)
             else { return nil }

@@ -219,7 +219,7 @@ extension Review {
     /// The holds of the policy.
     var holdTable: ReviewTable {
         ReviewTable(
-            "Holds: rows that no rule deletes as long as they are in force", plan.holds, shortCount: 5,
+            "Holds: rows that no rule deletes as long as they are in force", plan.holds ?? [], shortCount: 5,
             style: { $0.state == .inForce ? .plain : .bad },
             [
                 ("Hold", false, { $0.name }),

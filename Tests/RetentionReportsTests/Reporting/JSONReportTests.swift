@@ -69,6 +69,7 @@ struct JSONReportTests {
             let totals = try #require(member("totals", of: report.json))
             #expect(member("expired", of: totals) == .null && member("residue", of: totals) == .null)
             #expect(member("deleted", of: totals) == .integer(0))
+            #expect(member("holds", of: report.json) == .null)
         }
         #expect(report.metadata["expired"] == nil && report.metadata["residue"] == nil)
         // It crashed: nothing of its end is known.
