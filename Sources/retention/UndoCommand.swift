@@ -92,7 +92,12 @@ struct UndoCommand: ConsoleCommand {
         var session = UndoSession(console: console, policy: policy, request: request, log: try opening.open(console))
         session.maxRuntime = budget
         session.observer = output.observer(console)
-        let report = try dryRun ? session.dryRun() : session.run()
+        var report = try dryRun ? session.dryRun() : session.run()
+        if dryRun, rules.isEmpty {
+            report.undo?.rules = Self.archivedRules(of: run)
+            // The end of a crashed run is not recorded.
+            if run.outcome == .crashed { report.undo?.unknown = ["rule_names"] }
+        }
         return try output.show(report, console, session.log) {
             report.undo.map { UndoText(report, $0, console.layout).text } ?? ""
         }
@@ -162,8 +167,7 @@ struct UndoCommand: ConsoleCommand {
                 other.number < run.number && other.undoneBy?.undos.contains { $0.started > undo.started } == true
             })
         else { return named }
-        let archived = run.report.rules.filter { $0.done.archived ?? 0 > 0 }.map(\.name)
-        let left = (named.isEmpty ? archived : named).filter { !undone.rules.contains($0) }
+        let left = (named.isEmpty ? archivedRules(of: run) : named).filter { !undone.rules.contains($0) }
         guard left.isEmpty else { return left }
         throw CommandFailure(
             exitCode: 65,
@@ -171,6 +175,11 @@ struct UndoCommand: ConsoleCommand {
                 "run \(run.report.runID) is undone already, by \(undo.run), and the earlier run \(earlier.report.runID) was undone "
                 + "after it",
             hint: "nothing was changed; its rows are in the store, and their references may have been restored since")
+    }
+
+    /// The rules of which a run has archived rows.
+    private static func archivedRules(of run: LedgerRun) -> [String] {
+        run.report.rules.filter { $0.done.archived ?? 0 > 0 }.map(\.name)
     }
 
     /// The rules of a run with a name, which may be that of a rule with a pattern.
