@@ -64,6 +64,8 @@ package struct FirstRun {
     }
 
     private let parts: [Part]
+    /// The stores that had no earlier run, or none of such rules, counted or not; and all of them.
+    private let firstCount: Int
     private let storeCount: Int
     private let isDryRun: Bool
     private let hasArchive: Bool
@@ -74,8 +76,10 @@ package struct FirstRun {
 
     /// - Parameter reports: the reports of all stores.
     package init(_ reports: [RunReport]) {
-        let found = reports.map { (report: $0, part: Part($0)) }.filter(\.part.isCounted)
+        let all = reports.map { (report: $0, part: Part($0)) }
+        let found = all.filter(\.part.isCounted)
         (parts, storeCount) = (found.map(\.part), reports.count)
+        firstCount = all.count { $0.part.isFirst && $0.report.failure == nil || !$0.part.rules.isEmpty }
         // A store that could not be opened does not know them.
         let known = found.first?.report
         (isDryRun, engine) = (known?.mode == .dryRun, known?.engine ?? "")
@@ -99,8 +103,8 @@ package struct FirstRun {
         guard gone > 0, isExact || mayLose && !isRefused else { return [] }
         var text = "\(isDryRun ? "This would be" : "This was") the first run"
         text += parts.allSatisfy(\.isFirst) ? "" : " of \(Self.list(parts.flatMap(\.rules.inFamilies).map(\.name)))"
-        if parts.count < storeCount {
-            text += " in \(Figures.grouped(parts.count)) of \(Figures.count(storeCount, "store"))"
+        if firstCount < storeCount {
+            text += " in \(Figures.grouped(firstCount)) of \(Figures.count(storeCount, "store"))"
         }
         if isExact {
             let (all, related) = (counts.reduce(0, +), parts.reduce(0) { $0 + $1.related })
