@@ -31,15 +31,12 @@ package enum TextWidth {
     }
 
     /// The words of a text. A number and its unit are one word, and so are a quoted name and a command, because a broken one cannot be
-    /// copied.
+    /// copied. A command stands after a colon, up to a comma, a semicolon or the end.
     private static func words(_ text: String) -> [String] {
-        let starts = commands.compactMap { text.firstRange(of: $0)?.lowerBound }
-        let command = starts.min() ?? text.endIndex
-        let end = text[command...].firstRange(of: "; ")?.lowerBound ?? text.endIndex
-        let isLast = end == text.endIndex || text[command...].hasPrefix(commands[0])
+        let command = text.firstMatch(of: #/: ((?:retention|mkdir) (?:'[^']*'|\\'|[^'])*?(?:[;,](?= )|$))/#)?.1
         let hasPairs = text.count { $0 == "\"" } % 2 == 0
         var words: [String] = []
-        for part in text[..<command].split(separator: " ") {
+        for part in text[..<(command?.startIndex ?? text.endIndex)].split(separator: " ") {
             let hasOpenQuote = hasPairs && words.last.map { $0.count { $0 == "\"" } % 2 == 1 } ?? false
             if let last = words.last,
                 hasOpenQuote || last.last?.isNumber == true && units.contains(part.prefix { $0.isLetter })
@@ -49,13 +46,8 @@ package enum TextWidth {
                 words.append(String(part))
             }
         }
-        guard command < text.endIndex else { return words }
-        return isLast
-            ? words + [String(text[command...])]
-            : words + [text[command..<end] + ";"] + Self.words(String(text[text.index(after: end)...]))
+        return words + (command.map { [String($0)] + self.words(String(text[$0.endIndex...])) } ?? [])
     }
-
-    private static let commands = ["retention run -c ", "mkdir -m 700 ", "retention check -c "]
 
     private static let units: Set<Substring> = [
         "ms", "s", "min", "h", "d", "bytes", "KiB", "MiB", "GiB", "TiB", "PiB",
