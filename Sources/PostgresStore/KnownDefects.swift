@@ -52,7 +52,7 @@ extension PostgresConnection {
     func obstacleOfKnownDefects() throws -> String? {
         let setting = "current_setting('\(KnownDefect.directDeletes)', true)"
         return try row(
-            SQLFragment("SELECT extversion, \(setting) AS setting FROM pg_extension WHERE extname = 'timescaledb'")
+            "SELECT extversion, \(setting) AS setting FROM pg_extension WHERE extname = 'timescaledb'"
         ).flatMap {
             KnownDefect.obstacle(version: try $0.text("extversion"), directDeletes: try $0.optionalText("setting"))
         }
@@ -65,11 +65,10 @@ extension PostgresDatabase {
         try run("reading the versions") {
             let names = ["timescaledb": "TimescaleDB", "citus": "Citus"]
             return try rows(
-                SQLFragment(
-                    """
-                    SELECT 'postgresql' AS name, current_setting('server_version') AS version UNION ALL (
-                        SELECT extname, extversion FROM pg_extension WHERE extname IN ('timescaledb', 'citus') ORDER BY 1)
-                    """)
+                """
+                SELECT 'postgresql' AS name, current_setting('server_version') AS version UNION ALL (
+                    SELECT extname, extversion FROM pg_extension WHERE extname IN ('timescaledb', 'citus') ORDER BY 1)
+                """
             ).map { EngineComponent(name: names[try $0.text("name")] ?? "PostgreSQL", version: try $0.text("version")) }
         }
     }

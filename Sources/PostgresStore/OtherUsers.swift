@@ -7,12 +7,11 @@ extension PostgresConnection {
     package func isInUseByOthers() throws(StoreError) -> Bool {
         try run("looking for other processes on the store") {
             try exists(
-                SQLFragment(
-                    """
-                    SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()
-                    AND backend_type = 'client backend' AND application_name NOT LIKE 'citus\\_internal%'
-                    AND (state IS NULL OR state <> 'idle' OR state_change > clock_timestamp() - interval '1 second') LIMIT 1
-                    """), isRepeated: true)
+                """
+                SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()
+                AND backend_type = 'client backend' AND application_name NOT LIKE 'citus\\_internal%'
+                AND (state IS NULL OR state <> 'idle' OR state_change > clock_timestamp() - interval '1 second') LIMIT 1
+                """, isRepeated: true)
         }
     }
 
@@ -26,12 +25,11 @@ extension PostgresConnection {
 
     /// The delay of the slowest standby; zero without a standby. Only members of `pg_monitor` can see it.
     private func replicationLag() throws -> Duration {
-        let query = SQLFragment(
-            """
+        let query: SQLFragment = """
             SELECT max(pg_current_wal_lsn() - '0/0')::int8 AS written, min(replay_lsn - '0/0')::int8 AS replayed,
                 coalesce(max(extract(epoch FROM replay_lag)) * 1000, 0)::int8 AS lag
             FROM pg_stat_replication WHERE replay_lsn IS NOT NULL AND NOT pg_is_in_recovery()
-            """)
+            """
         guard let row = try row(query, isRepeated: true), let written = try row.optionalInt("written"),
             let replayed = try row.optionalInt("replayed")
         else { return .zero }
@@ -47,14 +45,13 @@ extension PostgresConnection {
     /// - Parameter writesRows: whether only locks of sessions count that lock or change rows.
     func lockHolder(of table: PostgresTable, writesRows: Bool) throws -> String {
         let holder = try row(
-            SQLFragment(
-                """
-                \(Self.tree("\(table.oid)::oid"))
-                SELECT a.pid, a.application_name, count(*) OVER () AS holders FROM pg_stat_activity a WHERE a.pid IN (
-                    SELECT l.pid FROM pg_locks l WHERE l.relation IN (SELECT oid FROM tree) AND l.granted
-                    \(writesRows ? "AND l.mode <> 'AccessShareLock'" : "")) AND a.pid <> pg_backend_pid()
-                ORDER BY a.xact_start LIMIT 1
-                """))
+            """
+            \(Self.tree("\(table.oid)::oid"))
+            SELECT a.pid, a.application_name, count(*) OVER () AS holders FROM pg_stat_activity a WHERE a.pid IN (
+                SELECT l.pid FROM pg_locks l WHERE l.relation IN (SELECT oid FROM tree) AND l.granted
+                \(writesRows ? "AND l.mode <> 'AccessShareLock'" : "")) AND a.pid <> pg_backend_pid()
+            ORDER BY a.xact_start LIMIT 1
+            """)
         guard let holder else { return "another session" }
         let program = try holder.optionalText("application_name").flatMap { $0.isEmpty ? nil : "\($0), " } ?? ""
         let (process, others) = (try holder.int("pid"), try holder.int("holders") - 1)
@@ -85,8 +82,7 @@ extension PostgresConnection {
     func refuseStandby() throws(StoreError) {
         let isReadOnly = try run("asking whether the server is a standby") {
             try exists(
-                SQLFragment(
-                    "SELECT 1 WHERE pg_is_in_recovery() OR current_setting('default_transaction_read_only')::bool"))
+                "SELECT 1 WHERE pg_is_in_recovery() OR current_setting('default_transaction_read_only')::bool")
         }
         guard isReadOnly else { return }
         throw StoreError(

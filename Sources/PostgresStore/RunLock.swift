@@ -25,7 +25,7 @@ extension PostgresConnection {
             // The server may notice the end of a session with a short delay.
             let end = ContinuousClock.now + .seconds(1)
             while true {
-                if try exists(SQLFragment("SELECT 1 WHERE pg_try_advisory_lock\(Self.key)")) {
+                if try exists("SELECT 1 WHERE pg_try_advisory_lock\(Self.key)") {
                     holdsRunLock = true
                     return
                 }
@@ -33,9 +33,8 @@ extension PostgresConnection {
                 usleep(50_000)
             }
             let holder = try row(
-                SQLFragment(
-                    "SELECT l.pid, a.application_name, coalesce(host(a.client_addr), 'this host') AS host FROM \(Self.holder)"
-                ))
+                "SELECT l.pid, a.application_name, coalesce(host(a.client_addr), 'this host') AS host FROM \(Self.holder)"
+            )
             throw StoreError(.busy, store: name, message: try Self.message(holder), hint: "try again later")
         } catch {
             throw StoreError(error, store: name, doing: "taking the lock of a run")
@@ -81,7 +80,7 @@ extension PostgresDatabase {
     /// Whether a run holds the lock now.
     public func isRunLockHeld() throws(StoreError) -> Bool {
         do {
-            return try exists(SQLFragment("SELECT 1 FROM \(PostgresConnection.holder)"))
+            return try exists("SELECT 1 FROM \(PostgresConnection.holder)")
         } catch {
             throw StoreError(error, store: name, doing: "looking for the lock of a run")
         }

@@ -48,7 +48,9 @@ struct TestDatabase {
     @discardableResult
     func run(_ statements: String) throws -> [String] {
         let connection = try connection()
-        return try connection.execute(statements).rows.map { $0.texts.map { $0 ?? "" }.joined(separator: "|") }
+        return try connection.execute(SQLFragment(statements)).rows.map {
+            $0.texts.map { $0 ?? "" }.joined(separator: "|")
+        }
     }
 
     /// Waits up to ten seconds until a session of the database waits for a lock; false if none does.

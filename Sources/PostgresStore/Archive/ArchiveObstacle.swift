@@ -60,14 +60,13 @@ extension PostgresConnection {
             return "rows of \(key.source) refer to candles of \(table.name), and an undo could not delete these candles"
         }
         return try row(
-            SQLFragment(
-                """
-                \(Self.tree("\(table.oid)::oid"))
-                SELECT 'trigger' AS kind, tgname AS name FROM pg_trigger JOIN tree ON tree.oid = tgrelid WHERE NOT tgisinternal AND tgenabled <> 'D'
-                AND \(TimescaleSQL.isNotItsOwn("tgfoid"))
-                UNION ALL SELECT 'rule', rulename FROM pg_rewrite JOIN tree ON tree.oid = ev_class WHERE ev_enabled <> 'D'
-                ORDER BY 1, 2
-                """)
+            """
+            \(Self.tree("\(table.oid)::oid"))
+            SELECT 'trigger' AS kind, tgname AS name FROM pg_trigger JOIN tree ON tree.oid = tgrelid WHERE NOT tgisinternal AND tgenabled <> 'D'
+            AND \(TimescaleSQL.isNotItsOwn("tgfoid"))
+            UNION ALL SELECT 'rule', rulename FROM pg_rewrite JOIN tree ON tree.oid = ev_class WHERE ev_enabled <> 'D'
+            ORDER BY 1, 2
+            """
         ).map {
             try "the \($0.text("kind")) \($0.text("name")) of \(table.name) changes how candles are written and deleted"
         }

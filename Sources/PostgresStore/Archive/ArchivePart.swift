@@ -79,7 +79,7 @@ final class ArchivePart {
         }
         copy +=
             "kept (n) AS (INSERT INTO \(table.sql) (\(values)) SELECT \(values) FROM \(source) RETURNING \(table.rowNumber)) "
-            + Self.span("n") + " FROM kept"
+            + "\(Self.span("n")) FROM kept"
         return try add(connection.onlyRow(copy), to: table)
     }
 

@@ -12,7 +12,7 @@ extension PostgresDatabase {
         return try run("looking for archives") {
             guard try place.check() else { return [] }
             return try rows(
-                SQLFragment("SELECT run, complete FROM \(place.table("retention_archives")) ORDER BY run COLLATE \"C\"")
+                "SELECT run, complete FROM \(place.table("retention_archives")) ORDER BY run COLLATE \"C\""
             ).map { StoredArchive(run: try $0.text("run"), isComplete: try $0.isTrue("complete")) }
         }
     }
@@ -36,11 +36,11 @@ extension PostgresWriter {
                     list(request.rules.map(\.cutoff.rfc3339)),
                 ], by: ", ", empty: .never)
             let values: [SQLFragment] = [
-                .bound(request.run, "text"), SQLFragment("\(ArchivePlace.format)"), .bound(storeIdentifier, "text"),
+                .bound(request.run, "text"), "\(ArchivePlace.format)", .bound(storeIdentifier, "text"),
                 "jsonb_object(" + list(facts.map(\.key)) + ", " + list(facts.map(\.value)) + ")",
                 "(SELECT coalesce(jsonb_agg(jsonb_build_object('name', n, 'entity', e, 'cutoff', c) ORDER BY i), '[]') "
                     + "FROM unnest(" + rules + ") WITH ORDINALITY AS r (n, e, c, i))",
-                SQLFragment("false, 0, 0"),
+                "false, 0, 0",
             ]
             try execute(
                 "INSERT INTO \(place.table("retention_archives")) SELECT " + .joined(values, by: ", ", empty: .never))
@@ -61,7 +61,7 @@ extension PostgresWriter {
             try execute("SET LOCAL synchronous_commit = on")
             var result = ArchiveResult(path: archiver.place.schema, rowCount: 0, referenceCount: 0)
             for table in archiver.tables {
-                let rowCount = try count(SQLFragment("SELECT count(*) FROM \(table.sql)"))
+                let rowCount = try count("SELECT count(*) FROM \(table.sql)")
                 let copiedCount = try count(
                     "SELECT sum(last_row - first_row + 1) FROM \(archiver.place.table("retention_parts")) "
                         + "WHERE table_number = \(table.number) AND run = " + .bound(archiver.run, "text"))

@@ -115,7 +115,7 @@ struct ServerArchive {
         {
             let (name, named) = try (place.table(row.text("archive_table")), row.int("rows"))
             guard try place.isOurs(name, ArchivePlace.mark(of: run)) == true,
-                try connection.count(SQLFragment("SELECT count(*) FROM \(name)")) == named
+                try connection.count("SELECT count(*) FROM \(name)") == named
             else { throw reading.damaged("the table \(name) does not have the rows that the run copied") }
             if try row.text("kind") == ArchivedKind.rows.rawValue { rowCount += named }
         }

@@ -48,7 +48,7 @@ struct RowsLeft {
     }
 
     /// The beginning of a query that uses ``condition(_:)``.
-    var tables: SQLFragment { removed.map { $0.tables + " " } ?? SQLFragment("") }
+    var tables: SQLFragment { removed.map { $0.tables + " " } ?? "" }
 
     /// The condition that a row is left.
     func condition(_ scope: RowScope) throws -> SQLFragment {

@@ -24,7 +24,7 @@ struct CandleObstacle {
     func text(into target: Entity?) throws -> String? {
         if source.isDistributed { return Self.isDistributed(source) }
         if let reason = try sourceObstacle() { return reason }
-        guard try session.exists(SQLFragment("SELECT 1 WHERE current_setting('track_counts')::bool")) else {
+        guard try session.exists("SELECT 1 WHERE current_setting('track_counts')::bool") else {
             return "the server does not count changed rows (track_counts), and what triggers do would not be seen"
         }
         let wanted = try CandleColumns(rollup, of: source, store: session.name)

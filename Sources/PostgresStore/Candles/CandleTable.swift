@@ -56,8 +56,8 @@ struct CandleTable {
             SQLFragment.bound(ServerArray.text(values.lazy.map { $0[column].serverText }), "text[]")
         }
         let names = (0..<count).map { "v\($0)" } + ["place"]
-        return "unnest(" + .joined(lists, by: ", ", empty: .never) + ") WITH ORDINALITY AS made ("
-            + names.joined(separator: ", ") + ")"
+        return "unnest(" + .joined(lists, by: ", ", empty: .never)
+            + ") WITH ORDINALITY AS made (\(names.joined(separator: ", ")))"
     }
 
     /// The value of a column in ``list(_:)``.

@@ -15,11 +15,13 @@ enum CitusSQL {
         "SELECT count(*) FROM pg_dist_shard WHERE logicalrelid = " + .bound("\(oid)", "regclass")
     }
 
-    /// Later `SET LOCAL` statements also apply to the workers.
-    static let propagatesSettings = "SET LOCAL citus.propagate_set_commands = 'local'"
+    /// With these settings, later `SET LOCAL` statements also apply to the workers, which wait for a lock no longer than the coordinator.
+    static let briefWait = [
+        "SET LOCAL citus.propagate_set_commands = 'local'", "SET LOCAL lock_timeout = \(PostgresConnection.briefWait)",
+    ]
 
-    /// With these settings, a drop and later `SET LOCAL` statements also apply to the workers.
-    static let dropSettings = ["SET LOCAL citus.enable_ddl_propagation = on", propagatesSettings]
+    /// With this setting, a drop also applies to the workers.
+    static let propagatesDrops = "SET LOCAL citus.enable_ddl_propagation = on"
 
     /// Uses two sessions per worker for a statement: its shards are processed in parallel, and connections of the workers remain for
     /// others.

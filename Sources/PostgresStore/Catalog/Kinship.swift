@@ -27,8 +27,7 @@ extension PostgresConnection {
     /// The tables that are parts of a table, by `oid`.
     func descendants(of table: PostgresTable) throws -> [Int] {
         guard !table.isSingle else { return [] }
-        return try numbers(
-            SQLFragment(Self.tree("\(table.oid)::oid") + " SELECT oid FROM tree WHERE oid <> \(table.oid)"))
+        return try numbers("\(Self.tree("\(table.oid)::oid")) SELECT oid FROM tree WHERE oid <> \(table.oid)")
     }
 
     /// The beginning of a query of `tree`: the listed tables and all tables below them.

@@ -35,26 +35,25 @@ extension PostgresConnection {
         if let known = catalog.partitions?[table.oid] { return known }
         let value = "(?:''((?:[^'']|'''')*)''|(-?[0-9.]+))"
         let found = try rows(
-            SQLFragment(
-                """
-                SELECT c.oid, n.nspname, c.relname, c.relkind = 'f' AS is_foreign, pn.nspname AS parent_schema,
-                    p.relname AS parent_name,
-                    coalesce(replace(ends[1], '''''', ''''), ends[2]) AS low,
-                    coalesce(replace(ends[3], '''''', ''''), ends[4]) AS high,
-                    (SELECT a.attname FROM pg_partitioned_table k JOIN pg_attribute a
-                        ON a.attrelid = k.partrelid AND a.attnum = k.partattrs[0]
-                    JOIN pg_opclass o ON o.oid = k.partclass[0] AND o.opcdefault
-                    -- The catalog prints fewer digits of a real than it has.
-                    JOIN pg_type y ON y.oid = a.atttypid AND 'real'::regtype NOT IN (y.oid, y.typbasetype)
-                    WHERE k.partrelid = p.oid AND k.partstrat = 'r' AND k.partnatts = 1 AND k.partattrs[0] > 0) AS range_column,
-                    (SELECT amname FROM pg_am WHERE oid = c.relam) = 'columnar' AS is_columnar, NOT t.isleaf AS is_partitioned,
-                    p.oid AS parent
-                FROM pg_partition_tree(\(table.oid)) t JOIN pg_class c ON c.oid = t.relid JOIN pg_namespace n ON n.oid = c.relnamespace
-                JOIN pg_class p ON p.oid = t.parentrelid JOIN pg_namespace pn ON pn.oid = p.relnamespace
-                CROSS JOIN regexp_match(pg_get_expr(c.relpartbound, c.oid),
-                    '^FOR VALUES FROM \\(\(value)\\) TO \\(\(value)\\)$') AS ends
-                WHERE t.level > 0 ORDER BY c.oid
-                """))
+            """
+            SELECT c.oid, n.nspname, c.relname, c.relkind = 'f' AS is_foreign, pn.nspname AS parent_schema,
+                p.relname AS parent_name,
+                coalesce(replace(ends[1], '''''', ''''), ends[2]) AS low,
+                coalesce(replace(ends[3], '''''', ''''), ends[4]) AS high,
+                (SELECT a.attname FROM pg_partitioned_table k JOIN pg_attribute a
+                    ON a.attrelid = k.partrelid AND a.attnum = k.partattrs[0]
+                JOIN pg_opclass o ON o.oid = k.partclass[0] AND o.opcdefault
+                -- The catalog prints fewer digits of a real than it has.
+                JOIN pg_type y ON y.oid = a.atttypid AND 'real'::regtype NOT IN (y.oid, y.typbasetype)
+                WHERE k.partrelid = p.oid AND k.partstrat = 'r' AND k.partnatts = 1 AND k.partattrs[0] > 0) AS range_column,
+                (SELECT amname FROM pg_am WHERE oid = c.relam) = 'columnar' AS is_columnar, NOT t.isleaf AS is_partitioned,
+                p.oid AS parent
+            FROM pg_partition_tree(\(table.oid)) t JOIN pg_class c ON c.oid = t.relid JOIN pg_namespace n ON n.oid = c.relnamespace
+            JOIN pg_class p ON p.oid = t.parentrelid JOIN pg_namespace pn ON pn.oid = p.relnamespace
+            CROSS JOIN regexp_match(pg_get_expr(c.relpartbound, c.oid),
+                '^FOR VALUES FROM \\(\(value)\\) TO \\(\(value)\\)$') AS ends
+            WHERE t.level > 0 ORDER BY c.oid
+            """)
         let all = try found.map { row in
             Leaf(
                 oid: try row.int("oid"), sql: try row.relation("nspname", "relname"), name: try row.text("relname"),

@@ -33,11 +33,10 @@ extension PostgresConnection {
     /// Tables, views and foreign tables that are not partitions. A name includes the schema if the search path does not find it.
     func visibleNames() throws -> [String] {
         try texts(
-            SQLFragment(
-                """
-                SELECT \(Self.displayName) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-                WHERE \(Self.isOurs) AND NOT c.relispartition AND has_schema_privilege(n.oid, 'USAGE') ORDER BY NOT pg_table_is_visible(c.oid), 1
-                """))
+            """
+            SELECT \(Self.displayName) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+            WHERE \(Self.isOurs) AND NOT c.relispartition AND has_schema_privilege(n.oid, 'USAGE') ORDER BY NOT pg_table_is_visible(c.oid), 1
+            """)
     }
 
     /// The name of an entity for a relation `c` in schema `n`.
@@ -85,46 +84,44 @@ extension PostgresConnection {
     ) throws -> [(name: String, mayRefuse: Bool, columns: [String])] {
         let events = isPartitioned && event == 16 ? 28 : event
         return try rows(
-            SQLFragment(
-                """
-                \(Self.tree("\(oid)::oid"))
-                SELECT t.tgname AS name, bool_or(t.tgtype & 3 = 3 OR p.prosrc ~* '\\mraise\\M') AS may_refuse,
-                    CASE WHEN bool_and(t.tgattr <> '' AND t.tgtype & \(events) = 16 AND a.attgenerated IS NOT DISTINCT FROM '')
-                        THEN array_agg(lower(a.attname)) FILTER (WHERE a.attname IS NOT NULL) END AS columns
-                FROM pg_trigger t JOIN tree ON tree.oid = t.tgrelid JOIN pg_proc p ON p.oid = t.tgfoid
-                LEFT JOIN pg_attribute a ON a.attrelid = t.tgrelid AND a.attnum = ANY (t.tgattr)
-                WHERE NOT t.tgisinternal AND t.tgenabled IN ('O', 'A') AND t.tgtype & \(events) <> 0
-                AND \(TimescaleSQL.isNotItsOwn("t.tgfoid")) GROUP BY 1
-                UNION ALL SELECT w.rulename, bool_or(w.is_instead), NULL FROM pg_rewrite w JOIN tree ON tree.oid = w.ev_class
-                WHERE w.ev_type = '\(event == 8 ? 4 : 2)' AND w.ev_enabled IN ('O', 'A') GROUP BY 1 ORDER BY 1
-                """)
+            """
+            \(Self.tree("\(oid)::oid"))
+            SELECT t.tgname AS name, bool_or(t.tgtype & 3 = 3 OR p.prosrc ~* '\\mraise\\M') AS may_refuse,
+                CASE WHEN bool_and(t.tgattr <> '' AND t.tgtype & \(events) = 16 AND a.attgenerated IS NOT DISTINCT FROM '')
+                    THEN array_agg(lower(a.attname)) FILTER (WHERE a.attname IS NOT NULL) END AS columns
+            FROM pg_trigger t JOIN tree ON tree.oid = t.tgrelid JOIN pg_proc p ON p.oid = t.tgfoid
+            LEFT JOIN pg_attribute a ON a.attrelid = t.tgrelid AND a.attnum = ANY (t.tgattr)
+            WHERE NOT t.tgisinternal AND t.tgenabled IN ('O', 'A') AND t.tgtype & \(events) <> 0
+            AND \(TimescaleSQL.isNotItsOwn("t.tgfoid")) GROUP BY 1
+            UNION ALL SELECT w.rulename, bool_or(w.is_instead), NULL FROM pg_rewrite w JOIN tree ON tree.oid = w.ev_class
+            WHERE w.ev_type = '\(event == 8 ? 4 : 2)' AND w.ev_enabled IN ('O', 'A') GROUP BY 1 ORDER BY 1
+            """
         ).map { try ($0.text("name"), $0.isTrue("may_refuse"), $0.names("columns")) }
     }
 
     /// The names of the tables that contain a table, the root last.
     private func containers(_ oid: Int) throws -> [String] {
-        let query = """
+        try texts(
+            """
             WITH RECURSIVE up (oid, depth) AS (SELECT inhparent, 1 FROM pg_inherits WHERE inhrelid = \(oid)
                 UNION SELECT i.inhparent, up.depth + 1 FROM pg_inherits i JOIN up ON i.inhrelid = up.oid)
             SELECT \(Self.displayName) FROM up JOIN pg_class c ON c.oid = up.oid JOIN pg_namespace n ON n.oid = c.relnamespace
             ORDER BY up.depth
-            """
-        return try texts(SQLFragment(query))
+            """)
     }
 
     private func readTable(_ name: String) throws -> PostgresTable? {
-        let query =
-            SQLFragment(
-                """
-                SELECT c.oid, n.nspname, c.relname, \(Self.displayName) AS name, c.relkind, c.relhassubclass, c.relispartition,
-                    (SELECT amname FROM pg_am WHERE oid = c.relam) = 'columnar' AS is_columnar,
-                    pg_table_is_visible(c.oid) AS is_visible,
-                    EXISTS (SELECT 1 FROM pg_inherits WHERE inhrelid = c.oid) AS is_part,
-                    CASE WHEN has_table_privilege(c.oid, 'INSERT, UPDATE, DELETE, TRUNCATE') THEN 'ROW EXCLUSIVE'
-                        WHEN has_table_privilege(c.oid, 'SELECT') THEN 'ACCESS SHARE' END AS lock_mode
-                FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-                WHERE \(Self.isReadable) AND (pg_table_is_visible(c.oid) AND lower(c.relname) = lower(
-                """) + .bound(name, "text") + ") OR lower(n.nspname || '.' || c.relname) = lower("
+        let query: SQLFragment =
+            """
+            SELECT c.oid, n.nspname, c.relname, \(Self.displayName) AS name, c.relkind, c.relhassubclass, c.relispartition,
+                (SELECT amname FROM pg_am WHERE oid = c.relam) = 'columnar' AS is_columnar,
+                pg_table_is_visible(c.oid) AS is_visible,
+                EXISTS (SELECT 1 FROM pg_inherits WHERE inhrelid = c.oid) AS is_part,
+                CASE WHEN has_table_privilege(c.oid, 'INSERT, UPDATE, DELETE, TRUNCATE') THEN 'ROW EXCLUSIVE'
+                    WHEN has_table_privilege(c.oid, 'SELECT') THEN 'ACCESS SHARE' END AS lock_mode
+            FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+            WHERE \(Self.isReadable) AND (pg_table_is_visible(c.oid) AND lower(c.relname) = lower(
+            """ + .bound(name, "text") + ") OR lower(n.nspname || '.' || c.relname) = lower("
             + .bound(name, "text") + ")) ORDER BY NOT (c.relname = " + .bound(name, "text")
             + " OR n.nspname || '.' || c.relname = " + .bound(name, "text")
             + "), NOT pg_table_is_visible(c.oid), c.oid LIMIT 2"
@@ -201,22 +198,21 @@ extension PostgresConnection {
     ) throws -> [(attribute: Attribute, type: ColumnType, enumType: String?, isOfBareTable: Bool)] {
         // A domain counts as its base type.
         return try rows(
-            SQLFragment(
-                """
-                SELECT a.attname, format_type(a.atttypid, a.atttypmod) AS type_name, b.oid AS type,
-                    a.attnotnull, a.attgenerated <> '' AS is_generated, a.atthasdef OR a.attidentity <> '' AS has_default,
-                    e.labels, CASE WHEN e.labels IS NOT NULL THEN format_type(e.oid, NULL) END AS enum_type,
-                    NOT (c.relhastriggers OR c.relhasrules OR c.relhassubclass) AS is_of_bare_table
-                FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid JOIN pg_type t ON t.oid = a.atttypid
-                CROSS JOIN LATERAL (
-                    -- A domain may be over another one.
-                    WITH RECURSIVE way (oid, base) AS (SELECT t.oid, t.typbasetype
-                        UNION ALL SELECT u.oid, u.typbasetype FROM way JOIN pg_type u ON u.oid = way.base)
-                    SELECT oid FROM way WHERE base = 0) AS b
-                LEFT JOIN (SELECT enumtypid, array_agg(enumlabel::text ORDER BY enumsortorder) FROM pg_enum GROUP BY enumtypid)
-                    AS e (oid, labels) ON e.oid = b.oid
-                WHERE a.attnum > 0 AND NOT a.attisdropped AND a.attrelid = \(oid) ORDER BY a.attnum
-                """)
+            """
+            SELECT a.attname, format_type(a.atttypid, a.atttypmod) AS type_name, b.oid AS type,
+                a.attnotnull, a.attgenerated <> '' AS is_generated, a.atthasdef OR a.attidentity <> '' AS has_default,
+                e.labels, CASE WHEN e.labels IS NOT NULL THEN format_type(e.oid, NULL) END AS enum_type,
+                NOT (c.relhastriggers OR c.relhasrules OR c.relhassubclass) AS is_of_bare_table
+            FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid JOIN pg_type t ON t.oid = a.atttypid
+            CROSS JOIN LATERAL (
+                -- A domain may be over another one.
+                WITH RECURSIVE way (oid, base) AS (SELECT t.oid, t.typbasetype
+                    UNION ALL SELECT u.oid, u.typbasetype FROM way JOIN pg_type u ON u.oid = way.base)
+                SELECT oid FROM way WHERE base = 0) AS b
+            LEFT JOIN (SELECT enumtypid, array_agg(enumlabel::text ORDER BY enumsortorder) FROM pg_enum GROUP BY enumtypid)
+                AS e (oid, labels) ON e.oid = b.oid
+            WHERE a.attnum > 0 AND NOT a.attisdropped AND a.attrelid = \(oid) ORDER BY a.attnum
+            """
         ).map { row in
             let (typeOID, isGenerated) = try (row.int("type"), row.isTrue("is_generated"))
             let type = ColumnType(oid: typeOID)
@@ -232,23 +228,22 @@ extension PostgresConnection {
 
     private func indexes(_ oid: Int) throws -> [PostgresTable.Index] {
         try rows(
-            SQLFragment(
-                """
-                SELECT c.relname, i.indisunique AND NOT EXISTS (
-                        SELECT 1 FROM unnest(i.indkey::int2[], i.indcollation::oid[]) AS k (attnum, collated)
-                        JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum AND k.collated <> a.attcollation
-                        JOIN pg_collation s ON s.oid = a.attcollation AND NOT s.collisdeterministic) AS is_unique,
-                    i.indisprimary, i.indisvalid AND i.indpred IS NULL AND m.amname = 'btree' AS is_ordered,
-                    i.indisvalid AND i.indpred IS NULL AND m.amname = 'brin' AS is_of_blocks,
-                    (SELECT array_agg(a.attname::text ORDER BY k.place) FROM unnest(i.indkey) WITH ORDINALITY
-                        AS k (attnum, place)
-                    LEFT JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum AND k.attnum > 0
-                    WHERE k.place <= i.indnkeyatts) AS columns,
-                    -- Before PostgreSQL 15 there is no such column.
-                    to_jsonb(i) ->> 'indnullsnotdistinct' = 'true' AS nulls_are_equal
-                FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_am m ON m.oid = c.relam
-                WHERE i.indrelid = \(oid) ORDER BY c.relname
-                """)
+            """
+            SELECT c.relname, i.indisunique AND NOT EXISTS (
+                    SELECT 1 FROM unnest(i.indkey::int2[], i.indcollation::oid[]) AS k (attnum, collated)
+                    JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum AND k.collated <> a.attcollation
+                    JOIN pg_collation s ON s.oid = a.attcollation AND NOT s.collisdeterministic) AS is_unique,
+                i.indisprimary, i.indisvalid AND i.indpred IS NULL AND m.amname = 'btree' AS is_ordered,
+                i.indisvalid AND i.indpred IS NULL AND m.amname = 'brin' AS is_of_blocks,
+                (SELECT array_agg(a.attname::text ORDER BY k.place) FROM unnest(i.indkey) WITH ORDINALITY
+                    AS k (attnum, place)
+                LEFT JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum AND k.attnum > 0
+                WHERE k.place <= i.indnkeyatts) AS columns,
+                -- Before PostgreSQL 15 there is no such column.
+                to_jsonb(i) ->> 'indnullsnotdistinct' = 'true' AS nulls_are_equal
+            FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_am m ON m.oid = c.relam
+            WHERE i.indrelid = \(oid) ORDER BY c.relname
+            """
         ).map { row in
             PostgresTable.Index(
                 name: try row.text("relname"), columns: try row.list("columns"),
@@ -282,13 +277,13 @@ extension PostgresConnection {
         let parts = "\(Self.tree("\(oid)::oid")) SELECT oid FROM tree WHERE oid <> \(oid)"
         var conditions = ["f.\(end) = \(oid)" + (isPartition ? "" : " AND f.conparentid = 0")]
         if end == "confrelid" { conditions.append("f.conparentid = 0 AND f.confrelid IN (\(parts))") }
-        var query = "\(select) (\(conditions.joined(separator: " OR ")))"
+        var query: SQLFragment = "\(select) (\(conditions.joined(separator: " OR ")))"
         if try hasExtension("timescaledb") { query += " AND \(TimescaleSQL.isNoChunk("f.conrelid"))" }
         query += " ORDER BY f.conname, f.oid"
         let rules: [String: Relationship.DeleteRule] = [
             "a": .noAction, "r": .restrict, "c": .cascade, "n": .nullify, "d": .setDefault,
         ]
-        return try rows(SQLFragment(query)).map { row in
+        return try rows(query).map { row in
             Relationship(
                 source: try row.text("source"), sourceAttributes: try row.names("source_columns"),
                 destination: try row.text("destination"), destinationAttributes: try row.names("destination_columns"),
@@ -304,9 +299,8 @@ extension PostgresConnection {
     func schema(ofExtension name: String) throws -> String? {
         if catalog.extensions == nil {
             let rows = try rows(
-                SQLFragment(
-                    "SELECT e.extname, n.nspname FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace "
-                        + "WHERE e.extname IN ('timescaledb', 'citus')"))
+                "SELECT e.extname, n.nspname FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace "
+                    + "WHERE e.extname IN ('timescaledb', 'citus')")
             catalog.extensions = Dictionary(
                 uniqueKeysWithValues: try rows.map { try ($0.text("extname"), $0.text("nspname").quotedIdentifier) })
         }

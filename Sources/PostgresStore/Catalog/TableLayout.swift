@@ -4,7 +4,7 @@ extension PostgresDatabase {
     /// The size of the database in bytes.
     package func sizeBytes() throws(StoreError) -> Int64 {
         try run("reading the size") {
-            try Int64(count(SQLFragment("SELECT pg_database_size(current_database())")))
+            try Int64(count("SELECT pg_database_size(current_database())"))
         }
     }
 

@@ -167,10 +167,6 @@ public class PostgresConnection {
         }
     }
 
-    /// Runs a statement without values.
-    @discardableResult
-    func execute(_ text: String) throws -> ServerResult { try execute(SQLFragment(text)) }
-
     /// Runs several statements without values, in one message.
     func execute(script statements: [String]) throws {
         if let trace {
@@ -224,7 +220,7 @@ public class PostgresConnection {
     /// The numeric values of some expressions, in order.
     func numbers(ofEach expressions: [String]) throws -> [Int] {
         guard !expressions.isEmpty else { return [] }
-        return try numbers(SQLFragment("SELECT unnest(ARRAY[\(expressions.joined(separator: ", "))])"))
+        return try numbers("SELECT unnest(ARRAY[\(expressions.joined(separator: ", "))])")
     }
 
     /// The only value of a query as a number; 0 for NULL.

@@ -69,7 +69,7 @@ struct BatchDelete {
             && Aggregates(session: connection, table: scope.table).exist()
     }
 
-    private static let skip = " FOR UPDATE SKIP LOCKED"
+    private static let skip: SQLFragment = " FOR UPDATE SKIP LOCKED"
 
     /// The condition that a row meets a condition and no other session has locked it.
     private func unlocked(_ condition: SQLFragment, from target: String?) -> SQLFragment {
@@ -128,7 +128,7 @@ struct BatchDelete {
         let named = zip(columns, names).map { $0 + " AS \($1)" }
         let lists = names.map { ", (SELECT array_agg(\($0)) FROM touched) AS \($0)" }.joined()
         let row = try connection.onlyRow(
-            "WITH gone AS (" + delete + " RETURNING " + .joined(named, by: ", ", empty: SQLFragment("1"))
+            "WITH gone AS (" + delete + " RETURNING " + .joined(named, by: ", ", empty: "1")
                 + "), touched AS (SELECT DISTINCT * FROM gone) SELECT (SELECT count(*) FROM gone) AS rows\(lists)",
             isRepeated: usesOnePlan)
         let count = try row.int("rows")
@@ -196,7 +196,7 @@ struct BatchDelete {
     /// A `ctid` identifies a row only within one table. In a table with partitions or children the same place exists in each part, so it is
     /// combined with the table's own number. On a distributed table neither can be used. The outer statement repeats the condition, so that
     /// a row that others change meanwhile is judged again.
-    func rows(_ condition: SQLFragment, order: String, limit: SQLFragment) throws -> SQLFragment {
+    func rows(_ condition: SQLFragment, order: SQLFragment, limit: SQLFragment) throws -> SQLFragment {
         let limit = limit + (request.skipsLocked ? Self.skip : "")
         if scope.table.isSingle {
             let places = "SELECT ctid FROM \(scope.from)" + condition.whereClause + order + limit
@@ -217,7 +217,7 @@ struct BatchDelete {
 
 extension PostgresConnection {
     /// The ORDER BY of a request with ties broken by key; empty if it has neither.
-    func order(_ request: StoreFetchRequest, _ scope: RowScope) throws -> String {
+    func order(_ request: StoreFetchRequest, _ scope: RowScope) throws -> SQLFragment {
         let sorted = try request.sortDescriptors.map { descriptor in
             let attribute = try scope.attribute(descriptor.attribute, store: name)
             let isNeverNull = attribute.isRequired || request.predicate.dateRange?.date.name == attribute.name

@@ -55,7 +55,7 @@ struct Chunks {
             PartitionBounds(lower: $0.upper, upper: $1.lower)
         }
         return try ranges.count == all.count
-            && date.areTrue(SQLFragment("bounds.low <= bounds.high"), of: gaps, session).allSatisfy { $0 }
+            && date.areTrue("bounds.low <= bounds.high", of: gaps, session).allSatisfy { $0 }
     }
 
     /// The condition of the rows outside some chunks, and whether these chunks are the oldest. Then an index finds the other rows, and so

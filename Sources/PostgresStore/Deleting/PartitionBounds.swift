@@ -33,7 +33,7 @@ extension DateSQL {
         // `v < high <= cutoff` holds if it holds for the value just below the end, or for the end itself.
         return .all(
             areTrusted + [
-                .any([high.bound(.less, .cutoff(instant)), endsAt(instant)]), SQLFragment("bounds.low < bounds.high"),
+                .any([high.bound(.less, .cutoff(instant)), endsAt(instant)]), "bounds.low < bounds.high",
             ])
     }
 
@@ -50,8 +50,8 @@ extension DateSQL {
             return .never
         }
         var conditions = areTrusted + ["NOT (" + low.bound(.less, .cutoff(instant)) + ")"]
-        if type.isDate { conditions.append(SQLFragment("bounds.high <= \(Self.endOfDates)")) }
-        if type == .real || type == .numeric { conditions.append(SQLFragment("bounds.high < 'Infinity'")) }
+        if type.isDate { conditions.append("bounds.high <= \(Self.endOfDates)") }
+        if type == .real || type == .numeric { conditions.append("bounds.high < 'Infinity'") }
         return .all(conditions)
     }
 

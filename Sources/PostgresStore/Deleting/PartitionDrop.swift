@@ -133,10 +133,7 @@ struct PartitionDrop {
     /// - Parameter mustLeave: the date by which a row must stay readable. If none would, the call drops nothing and fails.
     private func drop(_ parts: [Leaf], mustLeave: DateAttribute?) throws -> Int? {
         try session.batch("dropping the partitions \(parts.map(\.name).joined(separator: ", "))", waitsBriefly: true) {
-            if table.isDistributed {
-                try session.execute(
-                    script: CitusSQL.dropSettings + ["SET LOCAL lock_timeout = \(PostgresConnection.briefWait)"])
-            }
+            if table.isDistributed { try session.execute(script: [CitusSQL.propagatesDrops] + CitusSQL.briefWait) }
             let list = parts.map(\.sql).joined(separator: ", ")
             let parents = Set(parts.compactMap(\.parent)).sorted().map { "ONLY \($0)" }
             func lock(_ tables: [String], _ mode: String) throws {
@@ -171,12 +168,12 @@ extension PostgresConnection {
     func countTogether(_ parts: [Leaf], of table: PostgresTable) throws -> Int {
         if table.isDistributed {
             // For a single query, the rows of several tables would all go to the coordinator.
-            return try parts.reduce(0) { try $0 + count(SQLFragment("SELECT count(*) FROM \($1.sql)")) }
+            return try parts.reduce(0) { try $0 + count("SELECT count(*) FROM \($1.sql)") }
         }
         // Nobody else uses the rows any more, so several processes may count them.
         try execute("SET LOCAL max_parallel_workers_per_gather TO DEFAULT")
         let all = parts.map { "SELECT FROM \($0.sql)" }.joined(separator: " UNION ALL ")
-        return try count(SQLFragment("SELECT count(*) FROM (\(all)) AS found"))
+        return try count("SELECT count(*) FROM (\(all)) AS found")
     }
 }
 

@@ -117,7 +117,7 @@ extension PostgresDatabase {
             let denied = try texts(
                 "SELECT oid FROM unnest(" + .bound("{\(list)}", "oid[]")
                     + ") oid WHERE NOT has_table_privilege(oid, 'DELETE') OR NOT has_table_privilege(oid, 'SELECT')")
-            guard !denied.isEmpty, let user = try texts(SQLFragment("SELECT current_user")).first else { return [:] }
+            guard !denied.isEmpty, let user = try texts("SELECT current_user").first else { return [:] }
             return tables.filter { denied.contains("\($0.value.oid)") }.mapValues { table in
                 StoreError(
                     .permission, store: name, message: "the user \(user) may not delete rows of \(table.name)",

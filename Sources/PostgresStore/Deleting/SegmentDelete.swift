@@ -80,7 +80,7 @@ struct CompressedChunks {
         }
         guard !chunks.isEmpty else { return SegmentParts() }
         let setting = "current_setting('timescaledb.max_tuples_decompressed_per_dml_transaction', true)"
-        let limit = try session.numbers(SQLFragment("SELECT \(setting)")).first { $0 > 0 }
+        let limit = try session.numbers("SELECT \(setting)").first { $0 > 0 }
         var found = SegmentParts(limit: limit)
         var unordered = 0
         let name = try scope.attribute(date.date.name, store: session.name).name
@@ -100,7 +100,7 @@ struct CompressedChunks {
             }
             // If another column orders the rows, the dates in a batch are unknown.
             guard date.reading == .ordered, let place = way[1].firstIndex(of: name) else {
-                unordered += try session.count(SQLFragment("SELECT sum(_ts_meta_count) FROM \(batches([]))"))
+                unordered += try session.count("SELECT sum(_ts_meta_count) FROM \(batches([]))")
                 continue
             }
             let (low, high) = ("_ts_meta_min_\(place + 1)", "_ts_meta_max_\(place + 1)")
@@ -155,7 +155,7 @@ struct CompressedChunks {
                 let column = scope.column(attribute.name)
                 conditions.append(
                     value == nil
-                        ? SQLFragment("\(column) IS NULL")
+                        ? "\(column) IS NULL"
                         : "\(column) = " + .bound(value, attribute.declaredType))
             }
             if end < batches.count, batches[end].texts.dropFirst(2) == segment {

@@ -76,13 +76,10 @@ extension BatchDelete {
             matchingCount = try connection.changedSlices.contains(table) ? countRows(rows) : count
         }
         guard try fits(rows, counted: matchingCount) else { return nil }
-        if scope.table.isDistributed { try connection.execute(CitusSQL.sessionsPerWorker) }
         // A plan for any dates would read all partitions.
         try connection.execute("SET LOCAL plan_cache_mode = force_custom_plan")
         if scope.table.isDistributed {
-            // Otherwise a worker waits for a lock without limit.
-            try connection.execute(CitusSQL.propagatesSettings)
-            try connection.execute("SET LOCAL lock_timeout = \(PostgresConnection.briefWait)")
+            try connection.execute(script: [CitusSQL.sessionsPerWorker] + CitusSQL.briefWait)
         }
         let began = ContinuousClock.now
         let deletedCount = try delete(rows)

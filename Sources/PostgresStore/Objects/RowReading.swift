@@ -33,7 +33,7 @@ extension PostgresDatabase {
             let named = groups + figures.compactMap(\.attribute)
             let query = RowFigure.query(figures, groupCount: groups.count)
             let found = try select(request, named, key: [], scope)
-            return try rows(SQLFragment(query.start) + found + query.end).map {
+            return try rows(SQLFragment(query.start) + found + SQLFragment(query.end)).map {
                 $0.values(at: 0..<groups.count + figures.count)
             }
         }
@@ -69,9 +69,9 @@ extension PostgresDatabase {
             let column = scope.column(try scope.attribute(attribute, store: name).name)
             var found: [StoreValue] = []
             for direction in scope.key.isEmpty ? [""] : ["ASC", "DESC"] {
-                var query = "SELECT \(column) FROM \(scope.from) WHERE \(column) IS NOT NULL"
+                var query: SQLFragment = "SELECT \(column) FROM \(scope.from) WHERE \(column) IS NOT NULL"
                 if let key = scope.key.first { query += " ORDER BY \(key) \(direction)" }
-                for row in try rows(SQLFragment(query + " LIMIT \(max(1, limit / 2))")) {
+                for row in try rows(query + " LIMIT \(max(1, limit / 2))") {
                     let value = row.value(at: 0)
                     if !found.contains(value) { found.append(value) }
                 }

@@ -30,7 +30,7 @@ extension PostgresConnection {
         let expressions = named.map { newValue($0.value, $0.attribute, scope.table) }
         let source =
             named.isEmpty
-            ? SQLFragment("DEFAULT VALUES")
+            ? "DEFAULT VALUES"
             : "(\(columns)) VALUES (" + .joined(expressions, by: ", ", empty: .never) + ")"
         return "INSERT INTO \(target ?? scope.table.sql) AS \(RowScope.alias) " + source
             + (try conflictClause(onConflict, named.map(\.attribute.name), scope))
@@ -42,8 +42,8 @@ extension PostgresConnection {
     func conflictClause(_ policy: ConflictPolicy, _ names: [String], _ scope: RowScope) throws -> SQLFragment {
         let table = scope.table
         switch policy {
-        case .fail: return SQLFragment("")
-        case .ignore: return SQLFragment(" ON CONFLICT DO NOTHING")
+        case .fail: return ""
+        case .ignore: return " ON CONFLICT DO NOTHING"
         case .replace:
             // The key that the new row names; the primary key comes first.
             let keys =
@@ -52,11 +52,11 @@ extension PostgresConnection {
                     $0.columns.compactMap { $0 }
                 }
             guard let key = keys.first(where: { !$0.isEmpty && $0.allSatisfy(names.contains) }) else {
-                return SQLFragment("")
+                return ""
             }
             let rest = names.filter { !key.contains($0) }
             let target = key.map(\.quotedIdentifier).joined(separator: ", ")
-            if rest.isEmpty { return SQLFragment(" ON CONFLICT (\(target)) DO NOTHING") }
+            if rest.isEmpty { return " ON CONFLICT (\(target)) DO NOTHING" }
             let sets = rest.map { "\($0.quotedIdentifier) = excluded.\($0.quotedIdentifier)" }.joined(separator: ", ")
             let clause = SQLFragment(" ON CONFLICT (\(target)) DO UPDATE SET \(sets)")
             return try replaceable(policy, scope).map { clause + " WHERE " + $0.condition } ?? clause
@@ -73,9 +73,9 @@ extension PostgresConnection {
             let new = newValue(value, attribute, scope.table)
             return switch scope.table.type(attribute) {
             case .integer, .real, .numeric, .timestamptz, .timestamp, .date:
-                SQLFragment("\(column) IS NOT DISTINCT FROM ") + new
+                "\(column) IS NOT DISTINCT FROM " + new
             // A collation may equate different texts, and some types have no equality.
-            default: SQLFragment("\(column)::text COLLATE \"C\" IS NOT DISTINCT FROM (") + new + ")::text COLLATE \"C\""
+            default: "\(column)::text COLLATE \"C\" IS NOT DISTINCT FROM (" + new + ")::text COLLATE \"C\""
             }
         }
         let from = source.map { "\($0) AS \(RowScope.alias)" } ?? scope.from

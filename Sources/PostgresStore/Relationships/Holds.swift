@@ -57,7 +57,7 @@ struct Holds {
         }
         return "WITH RECURSIVE sparing (t, c) AS ((" + held
             + ") UNION SELECT wave.t, wave.c FROM sparing AS found CROSS JOIN LATERAL ("
-            + next.joined(separator: " UNION ALL ") + ") AS wave) SELECT t, c FROM sparing"
+            + "\(next.joined(separator: " UNION ALL "))) AS wave) SELECT t, c FROM sparing"
     }
 
     // MARK: In a transaction

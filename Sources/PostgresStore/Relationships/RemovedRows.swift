@@ -21,12 +21,9 @@ struct RemovedRows {
         let condition = try connection.condition(delete.fetchRequest.predicate, scope)
         let reach = try ReachOfDelete(of: scope.table, delete.relationships, connection)
         let limits = connection.limits(delete.fetchRequest)
-        var chosen = SQLFragment("")
-        if limits != SQLFragment("") {
-            chosen = SQLFragment(try connection.order(delete.fetchRequest, scope)) + limits
-        }
+        let chosen = try limits == "" ? "" : connection.order(delete.fetchRequest, scope) + limits
         try add(
-            .all([condition, SQLFragment("NOT \(isGone(RowScope.alias, in: 0..<step))")]), chosen, from: scope.from,
+            .all([condition, "NOT \(isGone(RowScope.alias, in: 0..<step))"]), chosen, from: scope.from,
             reach,
             cascades: delete.relationships != .deny)
     }
@@ -38,7 +35,7 @@ struct RemovedRows {
     ///   - source: the rows for a FROM clause.
     ///   - isBatch: whether the rows are few, so that to look each place up is cheaper than to read all rows.
     mutating func add(
-        _ condition: SQLFragment, _ chosen: SQLFragment = SQLFragment(""), from source: String, _ reach: ReachOfDelete,
+        _ condition: SQLFragment, _ chosen: SQLFragment = "", from source: String, _ reach: ReachOfDelete,
         cascades: Bool = true, isBatch: Bool = false
     ) throws {
         let step = stepCount
@@ -98,17 +95,15 @@ struct RemovedRows {
         let reach = reaches[step]
         let (stays, isThere) = ("NOT \(isGone("child", in: 0...step))", "NOT \(isGone("child", in: 0..<step))")
         var columns: [SQLFragment] = [
-            SQLFragment("(SELECT count(*) FROM named_\(step)) AS named"),
-            SQLFragment("(SELECT count(*) FROM gone_\(step)) AS gone"),
+            "(SELECT count(*) FROM named_\(step)) AS named", "(SELECT count(*) FROM gone_\(step)) AS gone",
         ]
         let nullified = try (rule == .deny ? [] : reach.nullifying).map {
             "SELECT child.tableoid, child.ctid\(try references($0, in: [step])) AND \(stays)"
         }
         columns.append(
-            SQLFragment(
-                nullified.isEmpty
-                    ? "0 AS nullified"
-                    : "(SELECT count(*) FROM (\(nullified.joined(separator: " UNION "))) AS changed) AS nullified"))
+            nullified.isEmpty
+                ? "0 AS nullified"
+                : "(SELECT count(*) FROM (\(nullified.joined(separator: " UNION "))) AS changed) AS nullified")
         if let rows {
             let newest = rows.date.orderValue
             columns.append(
@@ -120,7 +115,7 @@ struct RemovedRows {
         let crossing = try reach.keys.filter { [.noAction, .restrict].contains($0.deleteRule) }.map {
             "EXISTS (SELECT 1\(try references($0, in: [step])) AND \(isGone("child", in: [step])))"
         }
-        columns.append(SQLFragment((crossing + ["FALSE"]).joined(separator: " OR ") + " AS crosses"))
+        columns.append("\((crossing + ["FALSE"]).joined(separator: " OR ")) AS crosses")
         var suspects: [Relationship] = []
         for key in reach.keys {
             let counted: String
@@ -133,9 +128,8 @@ struct RemovedRows {
                 counted = stays
             }
             columns.append(
-                SQLFragment(
-                    "(SELECT count(*) FROM (SELECT DISTINCT child.tableoid, child.ctid\(try references(key, in: [step])) "
-                        + "AND \(counted)) AS obstacles) AS obstacle_\(suspects.count)"))
+                "(SELECT count(*) FROM (SELECT DISTINCT child.tableoid, child.ctid\(try references(key, in: [step])) "
+                    + "AND \(counted)) AS obstacles) AS obstacle_\(suspects.count)")
             suspects.append(key)
         }
         let query = tables + " SELECT " + .joined(columns, by: ", ", empty: .never)

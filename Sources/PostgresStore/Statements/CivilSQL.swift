@@ -86,7 +86,7 @@ struct CivilSQL {
                     END AS isright
                 FROM (SELECT regexp_match((\(text)) COLLATE "C", '\(Self.pattern)') AS m\(source) OFFSET 0) AS found
                 WHERE m IS NOT NULL)
-                """ + SQLFragment("")
+                """
         }
     }
 
@@ -138,12 +138,10 @@ struct CivilSQL {
         let column = date.column
         let (least, greatest) = digits == 8 ? ("10000000", "99999999") : ("10000000000000", "99999999999999")
         if date.type == .text {
-            return SQLFragment(
-                "CASE WHEN \(column)::text COLLATE \"C\" ~ '^[0-9]{\(digits)}$' THEN \(column)::text::int8 END")
+            return "CASE WHEN \(column)::text COLLATE \"C\" ~ '^[0-9]{\(digits)}$' THEN \(column)::text::int8 END"
         }
         let isWhole = date.type == .integer ? "" : " AND trunc(\(column)) = \(column)"
-        return SQLFragment(
-            "CASE WHEN \(column) BETWEEN \(least) AND \(greatest)\(isWhole) THEN \(column)::int8 END")
+        return "CASE WHEN \(column) BETWEEN \(least) AND \(greatest)\(isWhole) THEN \(column)::int8 END"
     }
 
     /// Days since 1970-01-01, as in ``CivilDate/dayNumber``. Four centuries are added so that no dividend is negative.

@@ -98,7 +98,7 @@ struct DateSQL {
             case .notEqual: isRight = .any([bound(.less, .start(instant)), bound(.greater, .end(instant))])
             }
         }
-        return .all([SQLFragment("\(column) IS NOT NULL"), readable(), isRight])
+        return .all(["\(column) IS NOT NULL", readable(), isRight])
     }
 
     /// The code of a row's date: 0 readable, 1 to 6 one of ``unreadableReasons``, 7 readable and before the instant.
@@ -106,18 +106,18 @@ struct DateSQL {
 
     /// The code of the first condition that holds; 0 if none does.
     static func code(_ codes: [(condition: SQLFragment, code: Int)]) -> SQLFragment {
-        let cases: [SQLFragment] = codes.map { "WHEN " + $0.condition + SQLFragment(" THEN \($0.code)") }
-        return "CASE " + .joined(cases, by: " ", empty: .never) + SQLFragment(" ELSE 0 END")
+        let cases: [SQLFragment] = codes.map { "WHEN " + $0.condition + " THEN \($0.code)" }
+        return "CASE " + .joined(cases, by: " ", empty: .never) + " ELSE 0 END"
     }
 
     /// The conditions of ``code(before:)``. The first one that holds decides.
     func codes(before cutoff: Instant) -> [(condition: SQLFragment, code: Int)] {
-        var codes: [(condition: SQLFragment, code: Int)] = [(SQLFragment("\(column) IS NULL"), 1)]
+        var codes: [(condition: SQLFragment, code: Int)] = [("\(column) IS NULL", 1)]
         switch reading {
         case .never: codes.append((.always, 2))
         case .parsed:
-            if type != .text { codes.append((SQLFragment("\(column) = 0"), 4)) }
-            codes.append((SQLFragment("span.s IS NULL"), 3))
+            if type != .text { codes.append(("\(column) = 0", 4)) }
+            codes.append(("span.s IS NULL", 3))
             codes.append(("span.s < " + .bound("\(date.earliest.microseconds)", "int8"), 5))
             if let latest = date.latest { codes.append(("span.s > " + .bound("\(latest.microseconds)", "int8"), 6)) }
             codes.append(("span.e <= " + .bound("\(cutoff.microseconds)", "int8"), 7))
@@ -146,9 +146,9 @@ struct DateSQL {
     var isFinite: SQLFragment {
         switch type {
         case .integer: .always
-        case .real, .numeric: SQLFragment("\(column) > '-Infinity' AND \(column) < 'Infinity'")
+        case .real, .numeric: "\(column) > '-Infinity' AND \(column) < 'Infinity'"
         case .timestamptz, .timestamp, .date:
-            SQLFragment("\(column) > '-infinity' AND \(column) < \(Self.endOfDates)")
+            "\(column) > '-infinity' AND \(column) < \(Self.endOfDates)"
         case .text, .other: .never
         }
     }

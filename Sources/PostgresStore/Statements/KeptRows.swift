@@ -43,7 +43,7 @@ extension PostgresConnection {
     }
 
     /// The server's name of the state of the database that the next statement sees.
-    func state() throws -> String? { try texts(SQLFragment("SELECT pg_current_snapshot()")).first }
+    func state() throws -> String? { try texts("SELECT pg_current_snapshot()").first }
 
     /// Forgets the kept rows of a table. No state of this server covers the effects of triggers and of a cluster's workers.
     func forgetKeptRows(of table: PostgresTable) {

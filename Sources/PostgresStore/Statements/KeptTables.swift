@@ -27,7 +27,7 @@ extension PostgresConnection {
     func keepersToList(_ predicate: StorePredicate, _ table: PostgresTable) throws -> [Keeper] {
         guard transactionDepth == 0, !table.entity.primaryKey.isEmpty, !table.isDistributed,
             let keepers = predicate.keepers, !keepers.isEmpty,
-            try exists(SQLFragment("SELECT 1 WHERE has_database_privilege(current_database(), 'TEMP')")),
+            try exists("SELECT 1 WHERE has_database_privilege(current_database(), 'TEMP')"),
             try keepers.allSatisfy({ keeper in
                 guard case .newest(let keepLast) = keeper.kept else { return true }
                 return try areHashable(keepLast.groupedBy, RowScope(table))

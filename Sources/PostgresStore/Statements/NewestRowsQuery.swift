@@ -32,8 +32,7 @@ struct NewestRowsQuery {
         let rows = SQLFragment.all([date.readable(), among]).whereClause
         var query: SQLFragment
         if groups.isEmpty {
-            query = SQLFragment(
-                "SELECT *, row_number() OVER (ORDER BY value DESC) AS place FROM (SELECT \(group) AS h, ")
+            query = "SELECT *, row_number() OVER (ORDER BY value DESC) AS place FROM (SELECT \(group) AS h, "
             query += date.orderValue + " AS value, \(columns) FROM \(scope.from)" + rows
             query += " ORDER BY value DESC LIMIT \(keepLast.count)) AS newest"
         } else {
@@ -41,8 +40,7 @@ struct NewestRowsQuery {
             query += "row_number() OVER (PARTITION BY \(groups.joined(separator: ", ")) ORDER BY " + date.orderValue
             query += " DESC) AS place FROM \(scope.from)" + rows + ") AS ranked WHERE place <= \(keepLast.count)"
         }
-        return ["CREATE TEMP TABLE \(table) AS " + query]
-            + ["CREATE INDEX ON \(table) (h, place)", "ANALYZE \(table)"].map { SQLFragment($0) }
+        return ["CREATE TEMP TABLE \(table) AS " + query, "CREATE INDEX ON \(table) (h, place)", "ANALYZE \(table)"]
     }
 
     /// The condition that a row is older than all kept rows of its group, and that these all exist. Rows of a new group, and of a group
@@ -68,7 +66,7 @@ struct NewestRowsQuery {
     private var isThere: SQLFragment {
         scope.isThere(
             "listed", needsPlaces: !keepLast.among.holds.isEmpty,
-            zip(groups, names).map { SQLFragment("\($0) IS NOT DISTINCT FROM listed.\($1)") } + [
+            zip(groups, names).map { "\($0) IS NOT DISTINCT FROM listed.\($1)" } + [
                 date.orderValue + " IS NOT DISTINCT FROM listed.value", date.readable(), among,
             ])
     }

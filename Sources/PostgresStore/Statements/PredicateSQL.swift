@@ -28,9 +28,9 @@ extension PostgresConnection {
             return "\(scope.column(attribute.name)) IN ("
                 + .joined(try values.map { try bound($0, attribute, scope) }, by: ", ", empty: .never) + ")"
         case .isNull(let name):
-            return SQLFragment(scope.column(try scope.attribute(name, store: self.name).name) + " IS NULL")
+            return "\(scope.column(try scope.attribute(name, store: self.name).name)) IS NULL"
         case .isNotNull(let name):
-            return SQLFragment(scope.column(try scope.attribute(name, store: self.name).name) + " IS NOT NULL")
+            return "\(scope.column(try scope.attribute(name, store: self.name).name)) IS NOT NULL"
         case .and(let parts): return .all(try parts.map { try condition($0, scope) })
         case .or(let parts):
             if let keeper = Keeper(predicate), let among = keeper.among, case .newest(let keepLast) = keeper.kept {
@@ -90,7 +90,7 @@ extension PostgresConnection {
         let attribute = try scope.attribute(name, store: self.name)
         let column = scope.column(attribute.name)
         guard scope.table.type(attribute) == .text else {
-            return SQLFragment("CASE WHEN \(column) IS NOT NULL THEN FALSE END")
+            return "CASE WHEN \(column) IS NOT NULL THEN FALSE END"
         }
         return condition("\(column)::text COLLATE \"C\"")
     }
@@ -101,7 +101,7 @@ extension PostgresConnection {
             let parts = try zip(scope.keyAttributes, values).map { try bound($1, $0, scope) }
             return "(" + .joined(parts, by: ", ", empty: .never) + ")"
         }
-        let columns = "(" + key.joined(separator: ", ") + ")"
+        let columns = "(\(key.joined(separator: ", ")))"
         var parts: [SQLFragment] = []
         if let after = range.after { parts.append("\(columns) > " + (try side(after))) }
         if let through = range.through { parts.append("\(columns) <= " + (try side(through))) }
@@ -136,7 +136,7 @@ extension PostgresConnection {
             SQLFragment.bound(
                 ServerArray.text(ids.map { $0.key[place].serverText }), "\(scope.table.valueType(attribute))[]")
         }
-        return "(" + key.joined(separator: ", ") + ") IN (SELECT * FROM unnest("
+        return "(\(key.joined(separator: ", "))) IN (SELECT * FROM unnest("
             + .joined(lists, by: ", ", empty: .never) + "))"
     }
 

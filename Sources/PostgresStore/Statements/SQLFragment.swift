@@ -4,7 +4,9 @@ import PriceStore
 typealias NamedSQL = (name: String, sql: SQLFragment)
 
 /// A piece of SQL with its bound values, in order. Identifiers come from the catalog and are quoted. Values are never part of the text.
-struct SQLFragment: Hashable {
+///
+/// A literal where a fragment is needed is one without values.
+struct SQLFragment: Hashable, ExpressibleByStringInterpolation {
     /// A piece of text, or a placeholder for a value.
     private enum Part: Hashable {
         case text(String)
@@ -15,11 +17,13 @@ struct SQLFragment: Hashable {
 
     init(_ text: String) { parts = text.isEmpty ? [] : [.text(text)] }
 
+    init(stringLiteral text: String) { self.init(text) }
+
     private init(parts: [Part]) { self.parts = parts }
 
     /// A bound value with a type: `$1::int8`. Without a type, the server uses that of the other operand.
     static func bound(_ value: String?, _ type: String? = nil) -> SQLFragment {
-        SQLFragment(parts: [.value(value)]) + (type.map { "::" + $0 } ?? "")
+        SQLFragment(parts: [.value(value)] + (type.map { [.text("::" + $0)] } ?? []))
     }
 
     /// The text with numbered placeholders, and the values.
@@ -39,15 +43,7 @@ struct SQLFragment: Hashable {
 
     static func + (a: SQLFragment, b: SQLFragment) -> SQLFragment { SQLFragment(parts: a.parts + b.parts) }
 
-    static func + (a: SQLFragment, b: String) -> SQLFragment {
-        b.isEmpty ? a : SQLFragment(parts: a.parts + [.text(b)])
-    }
-
-    static func + (a: String, b: SQLFragment) -> SQLFragment { SQLFragment(a) + b }
-
     static func += (a: inout SQLFragment, b: SQLFragment) { a.parts += b.parts }
-
-    static func += (a: inout SQLFragment, b: String) { a = a + b }
 
     /// A condition that is always true.
     static let always = SQLFragment("TRUE")
@@ -55,7 +51,7 @@ struct SQLFragment: Hashable {
     static let never = SQLFragment("FALSE")
 
     /// The parts, joined by a separator; `empty` if there are none.
-    static func joined(_ parts: [SQLFragment], by separator: String, empty: SQLFragment) -> SQLFragment {
+    static func joined(_ parts: [SQLFragment], by separator: SQLFragment, empty: SQLFragment) -> SQLFragment {
         guard let first = parts.first else { return empty }
         return parts.dropFirst().reduce(first) { $0 + separator + $1 }
     }
@@ -84,5 +80,11 @@ struct SQLFragment: Hashable {
     }
 
     /// The condition as a WHERE clause with a leading space; empty if it is always true.
-    var whereClause: SQLFragment { self == .always ? SQLFragment("") : " WHERE " + self }
+    var whereClause: SQLFragment { self == .always ? "" : " WHERE " + self }
+}
+
+extension DefaultStringInterpolation {
+    /// A fragment inside a literal would lose its values: it is added with `+`.
+    @available(*, unavailable)
+    mutating func appendInterpolation(_ fragment: SQLFragment) {}
 }

@@ -83,7 +83,7 @@ struct ThinningQuery {
     /// The condition that a row's key is not in a table.
     func isNotKept(_ kept: String) -> SQLFragment {
         let same = zip(key, keys).map { "\($0) = picked.\($1)" }.joined(separator: " AND ")
-        return SQLFragment("NOT EXISTS (SELECT 1 FROM \(kept) AS picked WHERE \(same))")
+        return "NOT EXISTS (SELECT 1 FROM \(kept) AS picked WHERE \(same))"
     }
 
     /// The condition that each bucket of a row still has its picks, on the right side of the row.
@@ -111,12 +111,11 @@ struct ThinningQuery {
     /// The statements that create a table with the keys of the picks before the cutoff, and one with all picks.
     func lists(kept: String, picks: String) -> [SQLFragment] {
         let keys = keys.joined(separator: ", ")
-        return ["CREATE TEMP TABLE \(picks) AS " + self.picks]
-            + [
-                "CREATE INDEX ON \(picks) (tier, bucket, h)",
-                "CREATE TEMP TABLE \(kept) AS SELECT DISTINCT \(keys) FROM \(picks) WHERE expired",
-                "CREATE UNIQUE INDEX ON \(kept) (\(keys))", "ANALYZE \(picks)", "ANALYZE \(kept)",
-            ].map { SQLFragment($0) }
+        return [
+            "CREATE TEMP TABLE \(picks) AS " + self.picks, "CREATE INDEX ON \(picks) (tier, bucket, h)",
+            "CREATE TEMP TABLE \(kept) AS SELECT DISTINCT \(keys) FROM \(picks) WHERE expired",
+            "CREATE UNIQUE INDEX ON \(kept) (\(keys))", "ANALYZE \(picks)", "ANALYZE \(kept)",
+        ]
     }
 
     /// Queries for picks that have gone or changed, one for each tier.
@@ -138,7 +137,7 @@ struct ThinningQuery {
         scope.isThere(
             "picked", needsPlaces: !thinning.among.holds.isEmpty,
             (zip(groups, names) + [(price ?? "NULL", "price")]).map {
-                SQLFragment("\($0) IS NOT DISTINCT FROM picked.\($1)")
+                "\($0) IS NOT DISTINCT FROM picked.\($1)"
             } + [
                 date.bucketValue + " IS NOT DISTINCT FROM picked.value", date.readable(), among,
             ])

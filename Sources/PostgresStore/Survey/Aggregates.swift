@@ -136,7 +136,7 @@ struct Aggregates {
     private func loggingObstacle(_ rows: SurveyRows) throws -> String? {
         guard
             try session.exists(
-                SQLFragment("SELECT 1 WHERE current_setting('\(PostgresConnection.skipsLog)', true) IS NOT NULL"))
+                "SELECT 1 WHERE current_setting('\(PostgresConnection.skipsLog)', true) IS NOT NULL")
         else {
             return
                 "this version of TimescaleDB logs the deletes of the job as changes, and later runs could not tell them from rows that "
@@ -174,13 +174,13 @@ struct Aggregates {
         let width = SQLFragment.bound(aggregate.width, date.type.isDate ? "interval" : "int8")
         // With a zone, the length of a bucket is in local time.
         let named = date.type == .timestamptz ? aggregate.zone : nil
-        let zone = named.map { SQLFragment(" AT TIME ZONE ") + .bound($0, "text") } ?? SQLFragment("")
+        let zone = named.map { " AT TIME ZONE " + .bound($0, "text") } ?? ""
         func end(_ what: String, _ change: SQLFragment) -> SQLFragment {
             let local = SQLFragment("((\(what)(\(date.column))") + zone
             return local + change + ")" + zone + ")::text"
         }
-        let first = end("min", SQLFragment(" - ") + width + " + " + Self.step(date))
-        let last = end("max", SQLFragment(" + ") + width)
+        let first = end("min", " - " + width + " + " + Self.step(date))
+        let last = end("max", " + " + width)
         let found = try session.onlyRow(
             "SELECT count(*) AS rows, " + first + " AS first, " + last
                 + " AS last, \(date.instantSQL("min(\(date.column))")) AS oldest FROM \(scope.from)"
@@ -241,9 +241,9 @@ struct Aggregates {
     /// The smallest difference between two values.
     private static func step(_ date: DateSQL) -> SQLFragment {
         switch date.type {
-        case .timestamptz, .timestamp: SQLFragment("interval '1 microsecond'")
-        case .date: SQLFragment("interval '1 day'")
-        default: SQLFragment("1")
+        case .timestamptz, .timestamp: "interval '1 microsecond'"
+        case .date: "interval '1 day'"
+        default: "1"
         }
     }
 
@@ -359,7 +359,7 @@ extension PostgresConnection {
         else { return try body() }
         func set(_ values: [String?]) throws {
             let changes = zip(names, values).compactMap { name, value in
-                value.map { SQLFragment("set_config('\(name)', ") + .bound($0, "text") + ", true)" }
+                value.map { "set_config('\(name)', " + .bound($0, "text") + ", true)" }
             }
             if !changes.isEmpty { try execute("SELECT " + .joined(changes, by: ", ", empty: .always)) }
         }

@@ -63,8 +63,7 @@ extension SurveyCounts {
                 + "(SELECT max(most) FROM \(each("max(\(column)) AS most"))) AS most"
             : "sum(found)::int8 AS rows, min(least) AS least, max(most) AS most FROM "
                 + each("count(*) AS found, " + edges)
-        let query = "SELECT *, \(ends) FROM (SELECT \(figures)) AS whole"
-        let row = try session.onlyRow(SQLFragment(query))
+        let row = try session.onlyRow("SELECT *, \(ends) FROM (SELECT \(figures)) AS whole")
         return try wholeGroup(row, code: code, rowCount: row.optionalInt("rows"))
     }
 }

@@ -23,7 +23,7 @@ extension PostgresDatabase {
                 let scope = try scope(entity)
                 let spared = SQLFragment.all([
                     try scope.date(date, store: name).readable(), try condition(filter, scope),
-                    SQLFragment("NOT \(removed.isGone(RowScope.alias, in: 0..<removed.stepCount))"),
+                    "NOT \(removed.isGone(RowScope.alias, in: 0..<removed.stepCount))",
                 ])
                 return try count(
                     removed.tables + " SELECT count(*) FROM (SELECT 1 FROM \(scope.from)" + spared.whereClause

@@ -148,8 +148,8 @@ struct SurveyCounts {
     func readGroups(notKept: SQLFragment, others: SQLFragment, among: SQLFragment) throws -> [SurveyGroup] {
         let candidate =
             rows.date.reading == .parsed
-            ? SQLFragment("span.s")
-            : rows.date.reading == .never ? SQLFragment("NULL::int8") : rows.date.newestCandidate
+            ? "span.s"
+            : rows.date.reading == .never ? "NULL::int8" : rows.date.newestCandidate
         let order = rows.date.reading == .never ? "NULL::int8" : rows.order
         let codes = rows.date.codes(before: rows.cutoff)
         let flags = [rows.filter, notKept, others]
@@ -360,9 +360,9 @@ extension DateSQL {
     var mayBeUnreadable: SQLFragment { .any(unreadable) }
 
     private var unreadable: [SQLFragment] {
-        var parts = [SQLFragment("\(column) IS NULL"), bound(.less, .earliest)]
-        if type.isDate { parts.append(SQLFragment("\(column) >= \(Self.endOfDates)")) }
-        if type == .real || type == .numeric { parts.append(SQLFragment("\(column) >= 'Infinity'")) }
+        var parts = ["\(column) IS NULL", bound(.less, .earliest)]
+        if type.isDate { parts.append("\(column) >= \(Self.endOfDates)") }
+        if type == .real || type == .numeric { parts.append("\(column) >= 'Infinity'") }
         if let latest = date.latest { parts.append(bound(.greater, .end(latest))) }
         return parts + untrusted.map { "\(column) = " + $0 }
     }

@@ -93,7 +93,7 @@ struct SurveyQuery {
                 + "predicted or counted"
         }
         if !table.entity.incomingRelationships.isEmpty,
-            try !session.exists(SQLFragment("SELECT 1 WHERE current_setting('track_counts')::bool"))
+            try !session.exists("SELECT 1 WHERE current_setting('track_counts')::bool")
         {
             return
                 "the server does not count changed rows (track_counts is off), so it would be unknown how many rows a delete changes in "
@@ -173,13 +173,12 @@ struct SurveyQuery {
 
     /// Sentences that name the partitions whose concurrent detachment was interrupted: no statement on the table sees their rows.
     private func detached(_ table: PostgresTable) throws -> [String] {
-        let query = SQLFragment(
+        try session.rows(
             "SELECT n.nspname, c.relname, pn.nspname AS parent_schema, p.relname AS parent_name FROM pg_inherits i "
                 + "JOIN pg_class c ON c.oid = i.inhrelid JOIN pg_namespace n ON n.oid = c.relnamespace "
                 + "JOIN pg_class p ON p.oid = i.inhparent JOIN pg_namespace pn ON pn.oid = p.relnamespace "
                 + "WHERE i.inhdetachpending AND i.inhparent IN (SELECT relid FROM pg_partition_tree(\(table.oid))) ORDER BY 2"
-        )
-        return try session.rows(query).map { row in
+        ).map { row in
             "the partition \(try row.text("relname")) is not wholly detached, and its rows are not seen: ALTER TABLE "
                 + "\(try row.relation("parent_schema", "parent_name")) DETACH PARTITION \(try row.relation("nspname", "relname")) FINALIZE"
         }

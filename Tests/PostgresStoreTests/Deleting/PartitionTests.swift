@@ -475,7 +475,7 @@ struct PartitionTests {
             "SELECT partman.create_parent('public.q', 'at', 'native', 'daily', p_premake := 2, "
                 + "p_start_partition := (now() - interval '10 days')::text)",
             "INSERT INTO q SELECT now() - n * interval '1 hour', 1 FROM generate_series(0, 220) n",
-        ] { try connection.execute(statement) }
+        ] { try connection.execute(SQLFragment(statement)) }
         let cutoff = Instant(
             microseconds: Int64(
                 try connection.count(

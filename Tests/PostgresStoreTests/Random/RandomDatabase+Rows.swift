@@ -20,11 +20,13 @@ extension RandomDatabase {
                         + "AND relkind IN ('r', 'p') AND NOT relispartition"))
             for name in old { try connection.execute("DROP TABLE \(name) CASCADE") }
         }
-        for statement in tables.map(\.sql) + tables.flatMap(\.indexes) { try connection.execute(statement) }
+        for statement in tables.map(\.sql) + tables.flatMap(\.indexes) {
+            try connection.execute(SQLFragment(statement))
+        }
         for index in tables.indices {
             try fill(tables[index], rowCount: index == 0 ? pick([0, 1, 5, 20, 45]) : pick([0, 3, 25]), connection)
         }
-        for statement in compression { try connection.execute(statement) }
+        for statement in compression { try connection.execute(SQLFragment(statement)) }
         // Rows that arrive in compressed chunks are beside the batches.
         if !compression.isEmpty { try fill(tables[0], rowCount: 5, from: 100, connection) }
         var reference = ReferenceStore(tables: [:], relationships: relationships)
