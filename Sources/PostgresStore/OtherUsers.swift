@@ -81,8 +81,7 @@ extension PostgresConnection {
     /// Throws if the server accepts no changes.
     func refuseStandby() throws(StoreError) {
         let isReadOnly = try run("asking whether the server is a standby") {
-            try exists(
-                "SELECT 1 WHERE pg_is_in_recovery() OR current_setting('default_transaction_read_only')::bool")
+            try exists("SELECT 1 WHERE pg_is_in_recovery() OR current_setting('default_transaction_read_only')::bool")
         }
         guard isReadOnly else { return }
         throw StoreError(

@@ -16,11 +16,11 @@ struct CandleColumns {
     var columns: [Column] = []
 
     /// - Throws: ``StoreError`` if the table lacks a column.
-    init(_ rollup: Rollup, of table: PostgresTable, store: String) throws(StoreError) {
+    init(_ rollup: Rollup, of table: PostgresTable) throws(StoreError) {
         let scope = RowScope(table)
-        func type(_ name: String) throws(StoreError) -> String { try scope.attribute(name, store: store).declaredType }
+        func type(_ name: String) throws(StoreError) -> String { try scope.attribute(name).declaredType }
         for name in rollup.groupedBy {
-            let attribute = try scope.attribute(name, store: store)
+            let attribute = try scope.attribute(name)
             columns.append(
                 Column(
                     name: rollup.names[group: name], type: try type(name), mayBeNull: !attribute.isRequired))
@@ -35,9 +35,9 @@ struct CandleColumns {
                 column.type = try type(names[field])
                 (column.isSum, column.scale) = (field == .volume || field == .priceVolume, Self.scale(column.type))
             case (.prices(_, let volume), .volume):
-                try column.takeSum(of: [volume], scope, store)
+                try column.takeSum(of: [volume], scope)
             case (.prices(let price, let volume), .priceVolume):
-                try column.takeSum(of: [price, volume], scope, store)
+                try column.takeSum(of: [price, volume], scope)
             case (.prices(let price, _), _): column.type = try type(price)
             }
             columns.append(column)
@@ -62,12 +62,12 @@ extension CandleColumns.Column {
     }
 
     /// Makes it the sum of one column, or of the product of two.
-    fileprivate mutating func takeSum(of names: [String?], _ scope: RowScope, _ store: String) throws(StoreError) {
+    fileprivate mutating func takeSum(of names: [String?], _ scope: RowScope) throws(StoreError) {
         isSum = true
         var types: [ColumnType] = []
         var scales: [Int?] = []
         for name in names.compactMap(\.self) {
-            let attribute = try scope.attribute(name, store: store)
+            let attribute = try scope.attribute(name)
             types.append(scope.table.type(attribute))
             scales.append(CandleColumns.scale(attribute.declaredType))
         }
@@ -80,7 +80,7 @@ extension PostgresWriter {
     /// Creates a table whose column types are those of the rows.
     package func createCandles(_ rollup: Rollup, of entity: Entity) throws(StoreError) {
         try run("creating the table \(rollup.target)", isRepeatable: false) {
-            let wanted = try CandleColumns(rollup, of: requireTable(entity.name), store: name)
+            let wanted = try CandleColumns(rollup, of: requireTable(entity.name))
             let schema = try texts("SELECT " + CandleObstacle.schema(of: rollup.target)).first
             let relation = schema.map { String(rollup.target.dropFirst($0.count + 1)) } ?? rollup.target
             let table = (schema.map { "\($0.quotedIdentifier)." } ?? "") + relation.quotedIdentifier

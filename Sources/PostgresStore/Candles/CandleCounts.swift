@@ -14,7 +14,7 @@ extension PostgresDatabase {
     ) throws {
         let scope = try scope(request.entity)
         let left = try RowsLeft(request, self)
-        let rows = try CandleRows(rollup, of: scope, store: name)
+        let rows = try CandleRows(rollup, of: scope)
         let table = try table(rollup.target) == nil ? nil : CandleTable(rollup, self, left)
         try table?.checkTimes()
         let condition = SQLFragment.all([try condition(request.expired, scope), try left.condition(scope)])

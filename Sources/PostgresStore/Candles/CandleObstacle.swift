@@ -27,7 +27,7 @@ struct CandleObstacle {
         guard try session.exists("SELECT 1 WHERE current_setting('track_counts')::bool") else {
             return "the server does not count changed rows (track_counts), and what triggers do would not be seen"
         }
-        let wanted = try CandleColumns(rollup, of: source, store: session.name)
+        let wanted = try CandleColumns(rollup, of: source)
         guard target != nil, let table = try session.table(rollup.target) else {
             return try creationObstacle(wanted)
         }
@@ -49,7 +49,7 @@ struct CandleObstacle {
     private func sourceObstacle() throws -> String? {
         let scope = RowScope(source)
         for name in rollup.groupedBy {
-            let attribute = try scope.attribute(name, store: session.name)
+            let attribute = try scope.attribute(name)
             let joins = try session.exists(
                 "SELECT 1 FROM pg_attribute a LEFT JOIN pg_collation c ON c.oid = a.attcollation WHERE a.attrelid = "
                     + .bound("\(scope.table.oid)", "oid") + " AND a.attname = " + .bound(attribute.name, "name")
@@ -61,7 +61,7 @@ struct CandleObstacle {
         }
         guard case .prices(let price, let volume) = rollup.source else { return nil }
         for name in [price, volume].compactMap(\.self) {
-            let attribute = try scope.attribute(name, store: session.name)
+            let attribute = try scope.attribute(name)
             guard ![.integer, .real, .numeric].contains(scope.table.type(attribute)) else { continue }
             return
                 "\(scope.table.name).\(attribute.name) is of the type \(attribute.declaredType), and prices and volumes are "
@@ -159,7 +159,7 @@ extension SurveyRows {
             return TimescaleSQL.isCompressed(table)
         }
         guard let target = try session.table(rollup.target), target.isHypertable else { return nil }
-        let time = try RowScope(target).date(rollup.date.named(rollup.names[.time]), store: session.name)
+        let time = try RowScope(target).date(rollup.date.named(rollup.names[.time]))
         let chunkEnd = DateSQL(date: time.date, column: "chunk.high::\(time.orderType)", type: time.type)
         let isCompressed = try session.exists(
             "SELECT 1 FROM (" + TimescaleSQL.compressedChunks(target) + ") AS packed JOIN ("

@@ -9,10 +9,8 @@ struct CandleNumberSQL {
     /// - Parameters:
     ///   - alias: its name in the result.
     ///   - isCount: whether it holds whole numbers, whatever its type.
-    init(
-        _ name: String, _ scope: RowScope, store: String, as alias: String, isCount: Bool = false
-    ) throws(StoreError) {
-        let attribute = try scope.attribute(name, store: store)
+    init(_ name: String, _ scope: RowScope, as alias: String, isCount: Bool = false) throws(StoreError) {
+        let attribute = try scope.attribute(name)
         let type = scope.table.type(attribute)
         (self.alias, self.type) = (alias, isCount ? .integer : type)
         // A single-precision number as it is stored, not its shortest text.
@@ -40,8 +38,8 @@ struct CandleTimeSQL {
     private let instantAlias: String
 
     /// - Parameter alias: the name of the value in the result.
-    init(_ date: DateAttribute, _ scope: RowScope, store: String, as alias: String) throws(StoreError) {
-        self.date = try scope.date(date, store: store)
+    init(_ date: DateAttribute, _ scope: RowScope, as alias: String) throws(StoreError) {
+        self.date = try scope.date(date)
         (self.alias, instantAlias) = (alias, "\(alias)_instant")
     }
 
@@ -66,14 +64,13 @@ struct CandleSQL {
     private var numbers: [CandleNumberSQL] = []
     private var times: [CandleTimeSQL] = []
 
-    init(_ names: CandleNames, _ date: DateAttribute, _ scope: RowScope, store: String) throws(StoreError) {
+    init(_ names: CandleNames, _ date: DateAttribute, _ scope: RowScope) throws(StoreError) {
         for field in Candle.fields {
             let alias = "candle_\(field.rawValue)"
             if field == .openTime || field == .closeTime {
-                times.append(try CandleTimeSQL(date.named(names[field]), scope, store: store, as: alias))
+                times.append(try CandleTimeSQL(date.named(names[field]), scope, as: alias))
             } else {
-                numbers.append(
-                    try CandleNumberSQL(names[field], scope, store: store, as: alias, isCount: field == .count))
+                numbers.append(try CandleNumberSQL(names[field], scope, as: alias, isCount: field == .count))
             }
         }
     }
@@ -104,24 +101,24 @@ struct CandleRows {
     private let order: [NamedSQL]
     private let store: String
 
-    init(_ rollup: Rollup, of scope: RowScope, store: String) throws {
-        self.store = store
-        let time = try CandleTimeSQL(rollup.date, scope, store: store, as: "date")
+    init(_ rollup: Rollup, of scope: RowScope) throws {
+        store = scope.table.store
+        let time = try CandleTimeSQL(rollup.date, scope, as: "date")
         self.time = time
         let numbers: [NamedSQL]
         switch rollup.source {
         case .prices(let price, let volume):
-            let price = try CandleNumberSQL(price, scope, store: store, as: "price")
-            let volume = try volume.map { try CandleNumberSQL($0, scope, store: store, as: "volume") }
+            let price = try CandleNumberSQL(price, scope, as: "price")
+            let volume = try volume.map { try CandleNumberSQL($0, scope, as: "volume") }
             self.price = (price, volume)
             candle = nil
             numbers = [price.column] + (volume.map { [$0.column] } ?? [])
         case .candles(let names):
-            let candle = try CandleSQL(names, rollup.date, scope, store: store)
+            let candle = try CandleSQL(names, rollup.date, scope)
             (price, self.candle) = (nil, candle)
             numbers = candle.columns
         }
-        let groups = try rollup.groupedBy.map { try scope.attribute($0, store: store) }
+        let groups = try rollup.groupedBy.map { try scope.attribute($0) }
         self.groups = groups.enumerated().map { ("group_\($0)", scope.table.type($1)) }
         // 1.0 and 1.00 are the same group.
         let group = groups.enumerated().map { place, attribute -> NamedSQL in

@@ -32,10 +32,10 @@ struct CandleTable {
         self.left = left
         let scope = try connection.scope(rollup.target)
         self.scope = scope
-        time = try scope.date(rollup.date.named(rollup.names[.time]), store: connection.name)
-        candle = try CandleSQL(rollup.names, rollup.date, scope, store: connection.name)
+        time = try scope.date(rollup.date.named(rollup.names[.time]))
+        candle = try CandleSQL(rollup.names, rollup.date, scope)
         columns = try (rollup.key + Candle.fields.map { rollup.names[$0] }).map { name in
-            let attribute = try scope.attribute(name, store: connection.name)
+            let attribute = try scope.attribute(name)
             return Column(
                 name: attribute.name, type: scope.table.type(attribute),
                 typeName: attribute.declaredType)
@@ -129,7 +129,7 @@ struct CandleTable {
         let pattern = rollup.date.encoding.datePattern
         guard rollup.date.encoding == .iso8601 || pattern != nil, time.type == .text else { return }
         let written = pattern?.written ?? #"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"#
-        let times = try CandleTimeSQL(time.date, scope, store: connection.name, as: "time")
+        let times = try CandleTimeSQL(time.date, scope, as: "time")
         let found = try connection.row(
             "SELECT " + .columns(times.columns)
                 + " FROM \(scope.from) WHERE \(time.column) !~ '^\(written)$' AND "
@@ -194,8 +194,8 @@ extension BatchDelete {
     /// The DELETE returns the deleted rows with their last values. After a SELECT, others may have changed or deleted some rows, and a
     /// trigger may keep some.
     mutating func delete(_ condition: SQLFragment, becoming rollup: Rollup) throws -> Int {
-        let (from, name) = (scope.from, connection.name)
-        let rows = try CandleRows(rollup, of: scope, store: name)
+        let from = scope.from
+        let rows = try CandleRows(rollup, of: scope)
         let table = try CandleTable(rollup, connection)
         let gone: ServerResult
         if let part {

@@ -113,7 +113,7 @@ extension PostgresDatabase {
                 let attribute = table.entity.attribute(named: date.name), try chunkColumn(table) == attribute.name,
                 table.type(attribute).isDate == (date.encoding == .native)
             else { return [] }
-            let sql = try RowScope(table).date(date, store: name)
+            let sql = try RowScope(table).date(date)
             guard sql.reading == .ordered else { return [] }
             return try Aggregates(session: self, table: table).direct(by: sql).compactMap(\.buckets)
         }

@@ -163,7 +163,7 @@ extension PostgresConnection {
         if try row.isTrue("is_part") { entity.containers = try containers(oid) }
         entity.uniqueAttributes = indexes.compactMap(\.uniqueAttribute)
         var table = PostgresTable(
-            oid: oid, schema: schema, relation: relation, entity: entity,
+            store: self.name, oid: oid, schema: schema, relation: relation, entity: entity,
             types: Dictionary(uniqueKeysWithValues: columns.map { ($0.attribute.name, $0.type) }),
             enumTypes: Dictionary(
                 uniqueKeysWithValues: columns.compactMap { column in

@@ -2,6 +2,8 @@ import PriceStore
 
 /// What the catalog says of a table.
 struct PostgresTable {
+    /// The name of the store, for errors.
+    let store: String
     let oid: Int
     let schema: String
     let relation: String

@@ -41,7 +41,7 @@ struct BatchDelete {
         condition = try connection.condition(request.fetchRequest.predicate, scope)
         _ = try connection.order(request.fetchRequest, scope)
         usesOnePlan = Self.usesOnePlan(request, scope.table)
-        date = try request.fetchRequest.predicate.dateRange.map { try scope.date($0.date, store: connection.name) }
+        date = try request.fetchRequest.predicate.dateRange.map { try scope.date($0.date) }
     }
 
     /// Whether the next batch repeats the statements and one plan serves them all: for ranges of a date index. On a hypertable, one plan
@@ -219,7 +219,7 @@ extension PostgresConnection {
     /// The ORDER BY of a request with ties broken by key; empty if it has neither.
     func order(_ request: StoreFetchRequest, _ scope: RowScope) throws -> SQLFragment {
         let sorted = try request.sortDescriptors.map { descriptor in
-            let attribute = try scope.attribute(descriptor.attribute, store: name)
+            let attribute = try scope.attribute(descriptor.attribute)
             let isNeverNull = attribute.isRequired || request.predicate.dateRange?.date.name == attribute.name
             // NULL sorts first, as in all other stores. The server reads no index in this order.
             let nulls = isNeverNull ? "" : descriptor.ascending ? " NULLS FIRST" : " NULLS LAST"

@@ -14,8 +14,8 @@ struct ChunkDrop {
     /// transaction ends, and nobody else can use the chunks that are counted.
     func dropNext(_ work: DeleteWork) throws -> BatchDeleteResult? {
         let scope = RowScope(table)
-        let attribute = try scope.attribute(range.date.name, store: session.name)
-        let date = try scope.date(range.date, store: session.name)
+        let attribute = try scope.attribute(range.date.name)
+        let date = try scope.date(range.date)
         guard let before = range.before, date.reading == .ordered,
             try session.chunkColumn(table) == attribute.name,
             let functions = try session.schema(ofExtension: "timescaledb")

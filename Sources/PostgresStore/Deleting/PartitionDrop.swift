@@ -16,7 +16,7 @@ extension SurveyQuery {
         if let keeper = (request.ownKeepers + request.keepers.others).first {
             return "`\(keeper.isThinning ? "thin" : "keep_last")` chooses among the rows of a partition"
         }
-        let column = try rows.scope.attribute(request.date.name, store: session.name).name
+        let column = try rows.scope.attribute(request.date.name).name
         guard rows.date.reading == .ordered else { return "the order of \(column) is not that of its dates" }
         if table.isHypertable {
             guard try session.chunkColumn(table) == column else {
@@ -43,8 +43,8 @@ struct ExpiredPartitions {
     func parts(_ range: DateRange?) throws -> [(part: Leaf, leaves: [Leaf], bytes: Int)] {
         guard let range, let before = range.before else { return [] }
         let scope = RowScope(table)
-        let date = try scope.date(range.date, store: session.name)
-        let column = try scope.attribute(range.date.name, store: session.name).name
+        let date = try scope.date(range.date)
+        let column = try scope.attribute(range.date.name).name
         let partitions = try session.partitions(of: table)
         let candidates = partitions.all.filter { $0.rangeColumn == column && $0.bounds != nil && !$0.isForeign }
         let proofs = try date.areTrue(date.isWhollyBefore(before), of: candidates.map(\.bounds), session)

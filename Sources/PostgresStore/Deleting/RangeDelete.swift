@@ -19,7 +19,7 @@ extension BatchDelete {
             // After the compressed chunks, the range starts again.
             if request.continuation?.segment != nil { request.continuation = nil }
         }
-        let attribute = try scope.attribute(date.date.name, store: connection.name)
+        let attribute = try scope.attribute(date.date.name)
         let isIndexed = scope.table.dateIndex(attribute) != nil
         if scope.table.isDistributed || !isIndexed { return try inSlices(date, isIndexed: isIndexed) }
         return try inDateOrder(condition, date, from: request.continuation?.position ?? []).map {

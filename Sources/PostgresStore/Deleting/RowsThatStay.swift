@@ -24,7 +24,7 @@ struct RowsThatStay {
     func requireSome(by date: DateAttribute?, besides condition: SQLFragment = .never) throws {
         guard let date else { return }
         let scope = RowScope(table)
-        let sql = try scope.date(date, store: session.name)
+        let sql = try scope.date(date)
         let readable = sql.readable()
         if let seen = session.lastSeen[table.oid], let source = try source(of: seen) {
             let isThere = SQLFragment.all(
@@ -37,7 +37,7 @@ struct RowsThatStay {
         let place = hasPlaces ? BatchDelete.place(scope) : table.isHypertable ? "\(RowScope.alias).tableoid" : "1"
         let select = SQLFragment("SELECT \(place) FROM \(scope.from)")
         var found: ServerRow?
-        if sql.reading == .ordered, try table.dateIndex(scope.attribute(date.name, store: session.name)) != nil {
+        if sql.reading == .ordered, try table.dateIndex(scope.attribute(date.name)) != nil {
             found = try session.row(select + readable.whereClause + " ORDER BY \(sql.column) DESC LIMIT 1")
         } else {
             let isRest = "(" + condition + ") IS NOT TRUE"

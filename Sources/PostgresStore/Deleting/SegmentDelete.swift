@@ -83,7 +83,7 @@ struct CompressedChunks {
         let limit = try session.numbers("SELECT \(setting)").first { $0 > 0 }
         var found = SegmentParts(limit: limit)
         var unordered = 0
-        let name = try scope.attribute(date.date.name, store: session.name).name
+        let name = try scope.attribute(date.date.name).name
         // Chunks of the same range, in a space dimension, are decompressed together. So those that are compressed in the same way are read
         // together.
         let ways = try Dictionary(grouping: chunks) {
@@ -151,7 +151,7 @@ struct CompressedChunks {
             }
             var conditions = [span]
             for (name, value) in zip(segments, segment) {
-                let attribute = try scope.attribute(name, store: session.name)
+                let attribute = try scope.attribute(name)
                 let column = scope.column(attribute.name)
                 conditions.append(
                     value == nil

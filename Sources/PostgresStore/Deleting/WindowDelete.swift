@@ -64,7 +64,7 @@ extension BatchDelete {
     private func blocks(of leaf: Leaf) throws -> (after: String?, last: String?)? {
         guard request.fetchRequest.fetchLimit != nil, let date, date.reading == .ordered,
             let range = request.fetchRequest.predicate.dateRange,
-            scope.table.blockIndex(try scope.attribute(date.date.name, store: connection.name)) != nil
+            scope.table.blockIndex(try scope.attribute(date.date.name)) != nil
         else { return nil }
         let found = try connection.onlyRow(
             "SELECT min(\(RowScope.alias).ctid) AS first, max(\(RowScope.alias).ctid) AS last FROM ONLY \(leaf.sql) AS "

@@ -53,7 +53,7 @@ extension PostgresWriter {
             }
             return result
         }
-        let attributes = try names.map { try scope.attribute($0, store: name) }
+        let attributes = try names.map { try scope.attribute($0) }
         let table = "pg_temp.retention_new_\(names.count)"
         let columns = names.indices.map { "c\($0) text" }.joined(separator: ", ")
         try execute("CREATE TEMP TABLE IF NOT EXISTS retention_new_\(names.count) (n bigserial, \(columns))")

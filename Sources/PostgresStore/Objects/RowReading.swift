@@ -55,7 +55,7 @@ extension PostgresDatabase {
     private func select(
         _ request: StoreFetchRequest, _ attributes: [String], key: [String], _ scope: RowScope
     ) throws -> SQLFragment {
-        let columns = try key + attributes.map { scope.column(try scope.attribute($0, store: name).name) }
+        let columns = try key + attributes.map { scope.column(try scope.attribute($0).name) }
         let query =
             "SELECT \(columns.isEmpty ? "NULL" : columns.joined(separator: ", ")) FROM \(scope.from)"
             + (try condition(request.predicate, scope)).whereClause
@@ -66,7 +66,7 @@ extension PostgresDatabase {
     package func sample(entity: String, attribute: String, limit: Int) throws(StoreError) -> [StoreValue] {
         try run("sampling \(entity)") {
             let scope = try scope(entity)
-            let column = scope.column(try scope.attribute(attribute, store: name).name)
+            let column = scope.column(try scope.attribute(attribute).name)
             var found: [StoreValue] = []
             for direction in scope.key.isEmpty ? [""] : ["ASC", "DESC"] {
                 var query: SQLFragment = "SELECT \(column) FROM \(scope.from) WHERE \(column) IS NOT NULL"

@@ -19,7 +19,7 @@ extension PostgresConnection {
     func named(
         _ values: [String: StoreValue], _ scope: RowScope
     ) throws -> [(attribute: Attribute, value: StoreValue)] {
-        try values.sorted { $0.key < $1.key }.map { (try scope.attribute($0.key, store: name), $0.value) }
+        try values.sorted { $0.key < $1.key }.map { (try scope.attribute($0.key), $0.value) }
     }
 
     func insertStatement(

@@ -30,7 +30,7 @@ struct OverridingDelete {
             let range = work.fetchRequest.predicate.dateRange
         {
             try Aggregates(session: session, table: scope.table).requireMaterialized(
-                scope, scope.date(range.date, store: session.name), own, before: cutoff)
+                scope, scope.date(range.date), own, before: cutoff)
         }
         if let part { try part.copyOthers(own, of: scope, from: scope.source, includingOwn: true) }
         let counts = try session.onlyRow(statement(removed))

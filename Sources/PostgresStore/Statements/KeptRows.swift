@@ -27,8 +27,8 @@ extension PostgresConnection {
         if looksUpKeptRows { return .any(isOther + [try listed(.newest(keepLast), scope).mayGo]) }
         let kept = try keptRows(keepLast, scope)
         if kept.isEverything { return .any(isOther + [.never]) }
-        let date = try scope.date(keepLast.date, store: name)
-        let attributes = try keepLast.groupedBy.map { try scope.attribute($0, store: name) }
+        let date = try scope.date(keepLast.date)
+        let attributes = try keepLast.groupedBy.map { try scope.attribute($0) }
         return .all(kept.patterns.map { condition($0, among, attributes, date, scope) })
     }
 
@@ -82,11 +82,11 @@ extension PostgresConnection {
     }
 
     private func readKeptRows(_ keepLast: KeepLast, _ scope: RowScope) throws -> KeptRows {
-        let date = try scope.date(keepLast.date, store: name)
+        let date = try scope.date(keepLast.date)
         // No row is readable, so none is kept or deleted.
         guard date.reading != .never else { return KeptRows(patterns: []) }
         let rows = SQLFragment.all([date.readable(), try condition(keepLast.among, scope)])
-        let columns = try keepLast.groupedBy.map { scope.column(try scope.attribute($0, store: name).name) }
+        let columns = try keepLast.groupedBy.map { scope.column(try scope.attribute($0).name) }
         guard !columns.isEmpty else {
             let query =
                 "SELECT " + date.orderValue + " FROM \(scope.from)" + rows.whereClause

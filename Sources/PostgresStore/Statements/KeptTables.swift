@@ -39,7 +39,7 @@ extension PostgresConnection {
     /// Whether the server can find groups of some columns by a hash.
     private func areHashable(_ names: [String], _ scope: RowScope) throws -> Bool {
         guard !names.isEmpty else { return true }
-        let values = try names.map { "NULL::\(scope.table.valueType(try scope.attribute($0, store: name)))" }
+        let values = try names.map { "NULL::\(scope.table.valueType(try scope.attribute($0)))" }
         do {
             _ = try execute("SELECT hash_record_extended(ROW(\(values.joined(separator: ", "))), 0)")
             return true
@@ -112,7 +112,7 @@ extension PostgresConnection {
     private func listPicks(_ thinning: Thinning, _ scope: RowScope, _ number: Int) throws -> KeptTables {
         guard let query = try ThinningQuery(thinning, scope, self) else {
             // No bucket kept a row. Whatever rows were added since, a row in a bucket that is too old for every tier is not kept.
-            let date = try scope.date(thinning.date, store: name)
+            let date = try scope.date(thinning.date)
             return KeptTables(
                 mayGo: thinning.startOfLiveBuckets.map { "(" + date.readable(before: $0) + ") IS TRUE" } ?? .never)
         }

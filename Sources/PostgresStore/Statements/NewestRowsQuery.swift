@@ -14,8 +14,8 @@ struct NewestRowsQuery {
         self.keepLast = keepLast
         self.table = table
         self.scope = scope
-        date = try scope.date(keepLast.date, store: connection.name)
-        groups = try keepLast.groupedBy.map { scope.column(try scope.attribute($0, store: connection.name).name) }
+        date = try scope.date(keepLast.date)
+        groups = try keepLast.groupedBy.map { scope.column(try scope.attribute($0).name) }
         among = try connection.condition(keepLast.among, scope)
     }
 

@@ -12,10 +12,10 @@ extension PostgresConnection {
         switch predicate {
         case .all: return .always
         case .compare(let name, let comparison, let value):
-            let attribute = try scope.attribute(name, store: self.name)
+            let attribute = try scope.attribute(name)
             return "\(scope.column(attribute.name)) \(comparison.sql) " + (try bound(value, attribute, scope))
         case .between(let name, let low, let high):
-            let attribute = try scope.attribute(name, store: self.name)
+            let attribute = try scope.attribute(name)
             return "\(scope.column(attribute.name)) BETWEEN " + (try bound(low, attribute, scope)) + " AND "
                 + (try bound(high, attribute, scope))
         case .begins(let name, let text):
@@ -24,13 +24,13 @@ extension PostgresConnection {
             return try search(name, scope) { "strpos(\($0), " + .bound(text, "text") + ") > 0" }
         case .isIn(_, let values) where values.isEmpty: return .never
         case .isIn(let name, let values):
-            let attribute = try scope.attribute(name, store: self.name)
+            let attribute = try scope.attribute(name)
             return "\(scope.column(attribute.name)) IN ("
                 + .joined(try values.map { try bound($0, attribute, scope) }, by: ", ", empty: .never) + ")"
         case .isNull(let name):
-            return "\(scope.column(try scope.attribute(name, store: self.name).name)) IS NULL"
+            return "\(scope.column(try scope.attribute(name).name)) IS NULL"
         case .isNotNull(let name):
-            return "\(scope.column(try scope.attribute(name, store: self.name).name)) IS NOT NULL"
+            return "\(scope.column(try scope.attribute(name).name)) IS NOT NULL"
         case .and(let parts): return .all(try parts.map { try condition($0, scope) })
         case .or(let parts):
             if let keeper = Keeper(predicate), let among = keeper.among, case .newest(let keepLast) = keeper.kept {
@@ -40,13 +40,13 @@ extension PostgresConnection {
         case .not(let part): return "NOT (" + (try condition(part, scope)) + ")"
         case .notTrue(let part): return "(" + (try condition(part, scope)) + ") IS NOT TRUE"
         case .date(let range):
-            let date = try scope.date(range.date, store: name)
+            let date = try scope.date(range.date)
             // It is NULL for a NULL date, which does not matter in a conjunction.
             return date.readable(from: range.from, before: range.before)
         case .declaredDate:
             return try condition(predicate.withDeclaredDates(of: scope.table.entity, store: name), scope)
         case .dateCompare(let date, let comparison, let instant):
-            return try scope.date(date, store: name).readable(comparison, instant)
+            return try scope.date(date).readable(comparison, instant)
         case .spares(let spared):
             return switch spared.kind {
             case .notKept(let keepLast): try notKept(keepLast, scope)
@@ -87,7 +87,7 @@ extension PostgresConnection {
     private func search(
         _ name: String, _ scope: RowScope, _ condition: (String) -> SQLFragment
     ) throws -> SQLFragment {
-        let attribute = try scope.attribute(name, store: self.name)
+        let attribute = try scope.attribute(name)
         let column = scope.column(attribute.name)
         guard scope.table.type(attribute) == .text else {
             return "CASE WHEN \(column) IS NOT NULL THEN FALSE END"

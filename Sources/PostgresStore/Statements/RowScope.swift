@@ -58,16 +58,16 @@ struct RowScope {
     }
 
     /// The attribute with a name.
-    func attribute(_ name: String, store: String) throws(StoreError) -> Attribute {
+    func attribute(_ name: String) throws(StoreError) -> Attribute {
         guard let attribute = table.entity.attribute(named: name) else {
-            throw StoreError(.unknownName, store: store, message: "\(table.name) has no attribute '\(name)'")
+            throw StoreError(.unknownName, store: table.store, message: "\(table.name) has no attribute '\(name)'")
         }
         return attribute
     }
 
     /// The date column of a rule. A `real` is compared as `float8`, because its text has fewer digits.
-    func date(_ date: DateAttribute, store: String) throws(StoreError) -> DateSQL {
-        let attribute = try attribute(date.name, store: store)
+    func date(_ date: DateAttribute) throws(StoreError) -> DateSQL {
+        let attribute = try attribute(date.name)
         let (column, type) = (column(attribute.name), table.type(attribute))
         return DateSQL(date: date, column: type == .real ? "(\(column)::float8)" : column, type: type)
     }

@@ -20,14 +20,14 @@ struct ThinningQuery {
     init?(_ thinning: Thinning, _ scope: RowScope, _ connection: PostgresConnection) throws {
         self.thinning = thinning
         self.scope = scope
-        let date = try scope.date(thinning.date, store: connection.name)
+        let date = try scope.date(thinning.date)
         self.date = date
         key = try connection.requireKey(scope)
         // No row is readable, so none is kept or deleted.
         guard date.reading != .never else { return nil }
         among = try connection.condition(thinning.among, scope)
-        price = try thinning.pick.price.map { scope.column(try scope.attribute($0, store: connection.name).name) }
-        groups = try thinning.groupedBy.map { scope.column(try scope.attribute($0, store: connection.name).name) }
+        price = try thinning.pick.price.map { scope.column(try scope.attribute($0).name) }
+        groups = try thinning.groupedBy.map { scope.column(try scope.attribute($0).name) }
         let edge = try connection.row(
             "SELECT \(date.instantSQL("found")) AS oldest FROM (SELECT " + date.orderValue
                 + " AS found FROM \(scope.from)"

@@ -135,8 +135,7 @@ struct Aggregates {
     /// Why the server would log the deletes of a rule, and other expired rows with them, as a clause; nil if it does not.
     private func loggingObstacle(_ rows: SurveyRows) throws -> String? {
         guard
-            try session.exists(
-                "SELECT 1 WHERE current_setting('\(PostgresConnection.skipsLog)', true) IS NOT NULL")
+            try session.exists("SELECT 1 WHERE current_setting('\(PostgresConnection.skipsLog)', true) IS NOT NULL")
         else {
             return
                 "this version of TimescaleDB logs the deletes of the job as changes, and later runs could not tell them from rows that "

@@ -10,7 +10,7 @@ extension SurveyCounts {
         guard table.isPartitioned, !table.isDistributed, rows.scope.isTable, rows.date.reading == .ordered else {
             return nil
         }
-        let attribute = try rows.scope.attribute(rows.request.date.name, store: session.name)
+        let attribute = try rows.scope.attribute(rows.request.date.name)
         let leaves = try session.leaves(of: table)
         let partitions = try session.partitions(of: table)
         let codes = try provedCodes(leaves, leaves.map { partitions.bounds(of: $0, by: attribute.name) })

@@ -22,7 +22,7 @@ extension PostgresDatabase {
                 for delete in deletes { try removed.add(delete) }
                 let scope = try scope(entity)
                 let spared = SQLFragment.all([
-                    try scope.date(date, store: name).readable(), try condition(filter, scope),
+                    try scope.date(date).readable(), try condition(filter, scope),
                     "NOT \(removed.isGone(RowScope.alias, in: 0..<removed.stepCount))",
                 ])
                 return try count(

@@ -22,7 +22,7 @@ struct SurveyCounts {
         {
             return try fill(&survey, from: groups)
         }
-        let attribute = try rows.scope.attribute(request.date.name, store: session.name)
+        let attribute = try rows.scope.attribute(request.date.name)
         let isIndexed = rows.scope.isTable && rows.scope.table.dateIndex(attribute) != nil
         let isPartial = (isIndexed || isInBlocks) && rows.date.reading == .ordered
         let isExact = [.timestamptz, .integer].contains(rows.date.type)

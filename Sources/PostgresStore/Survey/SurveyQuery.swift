@@ -27,7 +27,7 @@ struct SurveyQuery {
                 return survey
             }
             let rows = SurveyRows(
-                session: session, scope: scope, date: try scope.date(request.date, store: session.name),
+                session: session, scope: scope, date: try scope.date(request.date),
                 filter: try session.condition(request.filter, scope), request: request)
             let guards = try session.guards(of: scope.table)
             let counts = SurveyCounts(rows: rows)
@@ -57,7 +57,7 @@ struct SurveyQuery {
         case .virtual: return "\(table.name) is a foreign table: its rows are on another server"
         case .table: break
         }
-        let attribute = try RowScope(table).attribute(request.date.name, store: session.name)
+        let attribute = try RowScope(table).attribute(request.date.name)
         let isDate = table.type(attribute).isDate
         if isDate != (request.date.encoding == .native) {
             return isDate
@@ -263,7 +263,7 @@ struct SurveyQuery {
 
     private func chooseMethod(_ rows: SurveyRows, _ guards: TableGuards?, into survey: inout Findings) throws {
         let table = rows.scope.table
-        let attribute = try rows.scope.attribute(rows.request.date.name, store: session.name)
+        let attribute = try rows.scope.attribute(rows.request.date.name)
         let index = rows.date.reading == .ordered ? table.dateIndex(attribute) : nil
         // Blocks can be read only in real tables, one after another, each by its own name.
         let obstacle =
@@ -329,7 +329,7 @@ struct SurveyRows {
 
     /// Whether the date of the rule is the column that divides the table into chunks.
     func isByChunks() throws -> Bool {
-        try session.chunkColumn(scope.table) == scope.attribute(request.date.name, store: session.name).name
+        try session.chunkColumn(scope.table) == scope.attribute(request.date.name).name
     }
 
     /// The rows for a FROM clause, with the parsed parts of their dates if needed.

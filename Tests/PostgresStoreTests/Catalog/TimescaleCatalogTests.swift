@@ -93,7 +93,7 @@ struct TimescaleCatalogTests {
         #expect(survey.notes.last?.hasSuffix("older than 100 days: it deletes more") == true)
         // The stand-in has no setting for the log.
         #expect(survey.losses.aggregates?.reason.contains("update TimescaleDB to 2.28") == true)
-        let date = try RowScope(reader.requireTable("q")).date(.of("at"), store: reader.name)
+        let date = try RowScope(reader.requireTable("q")).date(.of("at"))
         #expect(throws: Never.self) {
             try Aggregates(session: reader, table: reader.requireTable("q")).requireMaterialized(
                 RowScope(reader.requireTable("q")), date, SQLFragment("at < '2026-01-10Z'"), before: at("2026-01-10"))
