@@ -38,7 +38,7 @@ extension EngineComponent {
     }
 }
 
-extension PostgresConnection {
+extension PostgresDatabase {
     /// Switches off the faulty optimization of an installed extension. Other versions may not have the setting.
     static func avoidKnownDefects(_ link: ServerLink) throws(ServerFault) {
         let found = try link.execute("SELECT extversion FROM pg_extension WHERE extname = 'timescaledb'", [])
@@ -57,9 +57,7 @@ extension PostgresConnection {
             KnownDefect.obstacle(version: try $0.text("extversion"), directDeletes: try $0.optionalText("setting"))
         }
     }
-}
 
-extension PostgresDatabase {
     /// The server, and the extensions that the program supports specially.
     package func components() throws(StoreError) -> [EngineComponent] {
         try run("reading the versions") {

@@ -1,7 +1,7 @@
 package import PriceStore
 
 /// The activity of other sessions, and whether batches wait for them.
-extension PostgresConnection {
+extension PostgresDatabase {
     /// Whether another session of this database was active within the last second. An ordinary user only sees that sessions of other users
     /// exist; these count as active. Sessions among the servers of a Citus cluster do not count.
     package func isInUseByOthers() throws(StoreError) -> Bool {
@@ -36,9 +36,7 @@ extension PostgresConnection {
         let seen = standbyDelay.delay(at: .now, written: written, replayed: replayed)
         return try replayed < written ? max(seen, .milliseconds(row.int("lag"))) : .zero
     }
-}
 
-extension PostgresConnection {
     /// The other session with the oldest transaction among those that hold a lock on a table or a part of it, and how many more there are, as
     /// a phrase.
     ///
@@ -77,7 +75,7 @@ struct StandbyDelay {
     }
 }
 
-extension PostgresConnection {
+extension PostgresDatabase {
     /// Throws if the server accepts no changes.
     func refuseStandby() throws(StoreError) {
         let isReadOnly = try run("asking whether the server is a standby") {

@@ -11,7 +11,7 @@ struct ShadowTable {
     let source: String
 }
 
-extension PostgresConnection {
+extension PostgresDatabase {
     /// Creates the temporary tables. It needs the TEMPORARY privilege on the database, and changes nothing else.
     func makeShadows(of entities: [String]) throws(StoreError) {
         do {

@@ -5,7 +5,7 @@ public import PriceStore
 /// host has died.
 ///
 /// An advisory lock belongs to one database. On a Citus cluster, all runs must use one coordinator.
-extension PostgresConnection {
+extension PostgresDatabase {
     /// The two numbers of the lock: the bytes of "rete" and "ntio".
     private static let key = (1_919_251_557, 1_853_122_927)
     /// The session that holds the lock, as `a`, for a FROM clause.
@@ -80,7 +80,7 @@ extension PostgresDatabase {
     /// Whether a run holds the lock now.
     public func isRunLockHeld() throws(StoreError) -> Bool {
         do {
-            return try exists("SELECT 1 FROM \(PostgresConnection.holder)")
+            return try exists("SELECT 1 FROM \(PostgresDatabase.holder)")
         } catch {
             throw StoreError(error, store: name, doing: "looking for the lock of a run")
         }

@@ -62,8 +62,8 @@ struct TestDatabase {
     }
 
     /// A session that no reader or writer has.
-    func connection() throws -> PostgresConnection {
-        try PostgresConnection(address, PostgresConnection.Options(isReadOnly: false))
+    func connection() throws -> PostgresDatabase {
+        try PostgresDatabase(address, PostgresDatabase.Options(isReadOnly: false))
     }
 }
 
@@ -125,11 +125,11 @@ extension TestDatabase {
 
 extension PostgresCluster {
     /// A writer of a new database, and a session of somebody else.
-    func open(_ statements: String) throws -> (PostgresWriter, PostgresConnection) {
+    func open(_ statements: String) throws -> (PostgresWriter, PostgresDatabase) {
         let address = PostgresAddress(url: try makeDatabase(statements))
         return (
             try PostgresWriter(address),
-            try PostgresConnection(address, PostgresConnection.Options(isReadOnly: false))
+            try PostgresDatabase(address, PostgresDatabase.Options(isReadOnly: false))
         )
     }
 }

@@ -13,24 +13,18 @@ extension PostgresDatabase {
             if table.aggregate != nil {
                 return "\(table.name) is a continuous aggregate, into which no rows can be inserted"
             }
-            return try ArchiveObstacle(
-                session: self, reach: ReachOfDelete(of: table, request.relationships.followed, self)
-            ).text()
+            return try ReachOfDelete(of: table, request.relationships.followed, self).archiveObstacle()
         }
     }
 }
 
-/// What prevents the rows of a delete from being archived.
-struct ArchiveObstacle {
-    let session: PostgresConnection
-    let reach: ReachOfDelete
-
+extension ReachOfDelete {
     /// The most columns of a table. Source: PostgreSQL manual, "PostgreSQL Limits".
     private static let mostColumns = 1600
 
-    /// Why the rows cannot be archived, as a clause; nil if they can.
-    func text() throws -> String? {
-        for table in reach.losing {
+    /// Why the rows of a delete cannot be archived, as a clause; nil if they can.
+    fileprivate func archiveObstacle() throws -> String? {
+        for table in losing {
             if table.hasChildren, !table.isHypertable {
                 return "other tables inherit from \(table.name), and their rows could not be distinguished"
             }
@@ -38,11 +32,11 @@ struct ArchiveObstacle {
                 return "\(table.name) has \(Self.mostColumns) columns, and a table of the archive needs one more"
             }
         }
-        if let trigger = try reach.trigger() {
+        if let trigger = try trigger() {
             return "the trigger or rule \(trigger) fires, and what it deletes or changes is not known"
         }
-        if let reason = try reach.changeBehind() ?? reach.overlap() { return reason }
-        for cleared in try reach.cleared() {
+        if let reason = try changeBehind() ?? overlap() { return reason }
+        for cleared in try cleared() {
             let (name, key) = (cleared.table.name, cleared.table.entity.primaryKey)
             if key.isEmpty { return "rows of \(name), which has no primary key, lose a reference" }
             if let column = key.first(where: cleared.columns.contains) {
@@ -53,7 +47,7 @@ struct ArchiveObstacle {
     }
 }
 
-extension PostgresConnection {
+extension PostgresDatabase {
     /// Why an undo of candles of a table would make changes that an archive does not have; nil if it would not.
     func obstacle(toUndoneCandlesOf table: PostgresTable) throws -> String? {
         if let key = try ReachOfDelete(of: table, .asDeclared, self).keys.first {

@@ -6,11 +6,11 @@ final class ArchivePart {
     private let rule: Int
     let number: Int
     private let reach: ReachOfDelete
-    private let connection: PostgresConnection
+    private let connection: PostgresDatabase
     /// The numbers of the copied rows, by the number of the archive's table.
     private(set) var portions: [Int: ClosedRange<Int64>] = [:]
 
-    init(archiver: RowArchiver, rule: Int, number: Int, reach: ReachOfDelete, connection: PostgresConnection) {
+    init(archiver: RowArchiver, rule: Int, number: Int, reach: ReachOfDelete, connection: PostgresDatabase) {
         self.archiver = archiver
         self.rule = rule
         self.number = number

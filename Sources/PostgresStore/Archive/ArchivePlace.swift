@@ -4,7 +4,7 @@ import PriceStore
 ///
 /// A comment marks each of its tables.
 struct ArchivePlace {
-    let session: PostgresConnection
+    let session: PostgresDatabase
     let schema: String
 
     /// The format of archives that this version writes and reads.

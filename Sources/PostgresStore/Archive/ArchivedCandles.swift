@@ -1,7 +1,7 @@
 import PriceStore
 
 extension CandleStates {
-    init(_ archive: ServerArchive, _ restored: RestoredRows, _ connection: PostgresConnection) throws {
+    init(_ archive: ServerArchive, _ restored: RestoredRows, _ connection: PostgresDatabase) throws {
         self = try connection.snapshot {
             let parts = archive.parts.filter { part in part.contains { archive.tables[$0.table].holdsCandles } }
             let present =
@@ -51,7 +51,7 @@ extension CandleStates {
 extension ServerArchive {
     /// Whether the store has all rows of a transaction.
     fileprivate func hasRows(
-        _ part: [ArchivedRows], _ restored: RestoredRows, _ connection: PostgresConnection
+        _ part: [ArchivedRows], _ restored: RestoredRows, _ connection: PostgresDatabase
     ) throws -> Bool {
         try part.allSatisfy { portion in
             let table = tables[portion.table]

@@ -3,10 +3,10 @@ import PriceStore
 /// The rows without a key that an undo has restored earlier and that the store still has. Only this record tells them from equal rows.
 final class RestoredRows {
     private let archive: ServerArchive
-    private let connection: PostgresConnection
+    private let connection: PostgresDatabase
     private var found: [Int: Set<Int64>] = [:]
 
-    init(_ archive: ServerArchive, _ connection: PostgresConnection) {
+    init(_ archive: ServerArchive, _ connection: PostgresDatabase) {
         self.archive = archive
         self.connection = connection
     }

@@ -82,7 +82,7 @@ final class RowArchiver {
     }
 
     /// Starts the part of the next transaction, or of a repeated one.
-    func part(of rule: String, _ reach: ReachOfDelete, _ connection: PostgresConnection) throws -> ArchivePart {
+    func part(of rule: String, _ reach: ReachOfDelete, _ connection: PostgresDatabase) throws -> ArchivePart {
         guard let number = rules.firstIndex(of: rule) else {
             throw StoreError(.defect, store: place.schema, message: "the archive was begun without the rule \(rule)")
         }
@@ -93,7 +93,7 @@ final class RowArchiver {
     func didCommit(_ part: ArchivePart) { if !part.portions.isEmpty { partCount = part.number + 1 } }
 
     /// Creates the tables that deletes can need, in a transaction of its own.
-    func prepare(_ reach: ReachOfDelete, _ rollup: Rollup?, _ connection: PostgresConnection) throws(StoreError) {
+    func prepare(_ reach: ReachOfDelete, _ rollup: Rollup?, _ connection: PostgresDatabase) throws(StoreError) {
         var added: [ArchiveTable] = []
         func add(_ kind: ArchivedKind, _ table: PostgresTable, key: [String]? = nil, _ columns: [String]) {
             let key = key ?? table.rowKey

@@ -2,7 +2,7 @@ import PriceStore
 
 extension ServerArchive {
     /// Compares all rows with the store.
-    func counts(_ connection: PostgresConnection) throws -> [RestorableTable] {
+    func counts(_ connection: PostgresDatabase) throws -> [RestorableTable] {
         var counts = parts.emptyCounts(of: tables)
         let search = ServerArchiveSearch(self, connection)
         let candles = try CandleStates(self, search.restored, connection)

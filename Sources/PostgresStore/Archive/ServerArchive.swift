@@ -17,7 +17,7 @@ struct ServerArchive {
     /// Finds an archive, and checks that retention made it and that the store can take its rows.
     ///
     /// An archive that is not complete is accepted: each transaction of its run copied exactly the rows that it deleted.
-    init(_ request: RestorationRequest, _ connection: PostgresConnection) throws {
+    init(_ request: RestorationRequest, _ connection: PostgresDatabase) throws {
         let place = ArchivePlace(session: connection, schema: request.archive)
         self.place = place
         run = request.run
@@ -88,7 +88,7 @@ struct ServerArchive {
     }
 
     /// Throws if the restoration would fire triggers. Only the owner could switch them off, and no other session might write meanwhile.
-    private func requireNoTriggers(_ connection: PostgresConnection) throws {
+    private func requireNoTriggers(_ connection: PostgresDatabase) throws {
         let switches = Set(
             tables.flatMap { table in
                 table.triggers.map { "ALTER TABLE \(table.target.sql) DISABLE TRIGGER \($0.quotedIdentifier)" }
@@ -103,7 +103,7 @@ struct ServerArchive {
     }
 
     /// Throws unless the archive has all rows that its parts name, and as many as the run counted.
-    private func checkCounts(_ connection: PostgresConnection) throws {
+    private func checkCounts(_ connection: PostgresDatabase) throws {
         let reading = ArchiveReading(place: place, run: run)
         let isThisRun = SQLFragment.bound(run, "text")
         var rowCount = 0
@@ -137,7 +137,7 @@ private struct ArchiveReading {
     let place: ArchivePlace
     let run: String
 
-    private var session: PostgresConnection { place.session }
+    private var session: PostgresDatabase { place.session }
 
     func damaged(_ reason: String) -> StoreError {
         StoreError(
@@ -262,7 +262,7 @@ private struct ArchiveReading {
         try table.entity.relationships.flatMap { key in
             guard let part = try session.table(key.destination), part.isPartition else { return [key] }
             let wholes = try session.texts(
-                "SELECT \(PostgresConnection.displayName) FROM pg_partition_ancestors("
+                "SELECT \(PostgresDatabase.displayName) FROM pg_partition_ancestors("
                     + .bound("\(part.oid)", "regclass")
                     + ") AS a JOIN pg_class c ON c.oid = a.relid JOIN pg_namespace n ON n.oid = c.relnamespace")
             return wholes.map { key.with(destination: $0) }
@@ -270,7 +270,7 @@ private struct ArchiveReading {
     }
 }
 
-extension PostgresConnection {
+extension PostgresDatabase {
     /// The names of the triggers of a table and its parts that a restoration fires, without those of foreign keys and of TimescaleDB.
     /// Source of the bits: PostgreSQL manual, "System Catalogs", `pg_trigger.tgtype`: 4 INSERT, 8 DELETE, 16 UPDATE.
     func triggersFired(

@@ -3,12 +3,12 @@ import PriceStore
 /// What the store has for the rows of an archive, and which of them refer to each other.
 struct ServerArchiveSearch: ArchiveSearch {
     let archive: ServerArchive
-    let connection: PostgresConnection
+    let connection: PostgresDatabase
     let restored: RestoredRows
 
     var tables: [RestorationTable] { archive.tables }
 
-    init(_ archive: ServerArchive, _ connection: PostgresConnection) {
+    init(_ archive: ServerArchive, _ connection: PostgresDatabase) {
         (self.archive, self.connection) = (archive, connection)
         restored = RestoredRows(archive, connection)
     }

@@ -27,18 +27,14 @@ extension PostgresDatabase {
     }
 }
 
-/// The rows and candles that the deletes before a request leave. Without a request it is all of them.
+/// The rows and candles that the deletes before a request leave.
 struct RowsLeft {
-    private var request: SurveyRequest?
+    private let request: SurveyRequest
+    private let connection: PostgresDatabase
     private var removed: RemovedRows?
-    private let connection: PostgresConnection?
 
-    /// All rows.
-    init() { connection = nil }
-
-    init(_ request: SurveyRequest, _ connection: PostgresConnection) throws {
-        self.request = request
-        self.connection = connection
+    init(_ request: SurveyRequest, _ connection: PostgresDatabase) throws {
+        (self.request, self.connection) = (request, connection)
         guard try connection.relationshipsAreInPlay(request) else { return }
         var removed = RemovedRows(connection)
         for earlier in request.preceding where try !connection.requireTable(earlier.fetchRequest.entity).isHypertable {
@@ -52,7 +48,6 @@ struct RowsLeft {
 
     /// The condition that a row is left.
     func condition(_ scope: RowScope) throws -> SQLFragment {
-        guard let request, let connection else { return .always }
         let isLeft = removed.map { SQLFragment("NOT \($0.isGone(RowScope.alias, in: 0..<$0.stepCount))") } ?? .always
         return .all([try request.notPreceding(scope, connection), isLeft])
     }

@@ -14,7 +14,7 @@ extension PostgresDatabase {
 
 /// What prevents the rows of a table from becoming candles.
 struct CandleObstacle {
-    let session: PostgresConnection
+    let session: PostgresDatabase
     let rollup: Rollup
     let source: PostgresTable
 

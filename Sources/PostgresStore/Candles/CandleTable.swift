@@ -2,15 +2,15 @@ import PriceStore
 
 /// The table of the candles of a rule, in SQL.
 struct CandleTable {
-    private let connection: PostgresConnection
+    private let connection: PostgresDatabase
     private let rollup: Rollup
     private let scope: RowScope
     private let candle: CandleSQL
     private let time: DateSQL
     /// The columns of the key, then those of ``Candle/fields``.
     private let columns: [Column]
-    /// The candles to read.
-    private let left: RowsLeft
+    /// The candles to read; nil for all.
+    private let left: RowsLeft?
 
     private struct Column {
         let name: String
@@ -18,7 +18,7 @@ struct CandleTable {
         let typeName: String
 
         /// A value given as text, in the column's type. A date without a zone gets the session's zone, as in
-        /// ``PostgresConnection/newValue(_:_:_:)``.
+        /// ``PostgresDatabase/newValue(_:_:_:)``.
         func value(_ text: String, isInstant: Bool) -> String {
             isInstant && [.timestamp, .date].contains(type)
                 ? "\(text)::timestamptz::\(typeName)" : "\(text)::\(typeName)"
@@ -26,7 +26,7 @@ struct CandleTable {
     }
 
     /// - Throws: ``StoreError`` if the store lacks the table or one of its columns.
-    init(_ rollup: Rollup, _ connection: PostgresConnection, _ left: RowsLeft = RowsLeft()) throws {
+    init(_ rollup: Rollup, _ connection: PostgresDatabase, _ left: RowsLeft? = nil) throws {
         self.rollup = rollup
         self.connection = connection
         self.left = left
@@ -107,9 +107,10 @@ struct CandleTable {
         var found: [CandleBuilder.Key: Candle] = [:]
         for (isNull, keys) in Dictionary(grouping: keys, by: isNull) {
             let rows = try connection.rows(
-                left.tables + "SELECT made.place, \(isGroup) AS is_group, " + .columns(candle.columns)
+                (left?.tables ?? "") + "SELECT made.place, \(isGroup) AS is_group, " + .columns(candle.columns)
                     + " FROM " + list(try keys.map(values)) + " JOIN \(scope.from) ON "
-                    + .all([SQLFragment(isKey(isNull)), span(keys), left.condition(scope)]) + SQLFragment(lock))
+                    + .all([SQLFragment(isKey(isNull)), span(keys), left?.condition(scope) ?? .always])
+                    + SQLFragment(lock))
             for row in rows {
                 guard try row.isTrue("is_group") else {
                     throw failure(
@@ -249,7 +250,7 @@ extension BatchDelete {
     }
 }
 
-extension PostgresConnection {
+extension PostgresDatabase {
     /// Runs work on candles. Errors of candles become errors of the store.
     func refusingCandles<T>(_ body: () throws -> T) throws -> T {
         do { return try body() } catch let error as CandleError {

@@ -17,7 +17,7 @@ enum CitusSQL {
 
     /// With these settings, later `SET LOCAL` statements also apply to the workers, which wait for a lock no longer than the coordinator.
     static let briefWait = [
-        "SET LOCAL citus.propagate_set_commands = 'local'", "SET LOCAL lock_timeout = \(PostgresConnection.briefWait)",
+        "SET LOCAL citus.propagate_set_commands = 'local'", "SET LOCAL lock_timeout = \(PostgresDatabase.briefWait)",
     ]
 
     /// With this setting, a drop also applies to the workers.

@@ -49,7 +49,7 @@ extension TimescaleSQL {
                 + """
                  UNION ALL SELECT a.*, l.level + 1 FROM _timescaledb_catalog.continuous_agg a
                 JOIN levels l ON a.raw_hypertable_id = l.mat_hypertable_id)
-                SELECT l.mat_hypertable_id, \(PostgresConnection.displayName) AS name, format('%I.%I', n.nspname, c.relname) AS sql, l.level,
+                SELECT l.mat_hypertable_id, \(PostgresDatabase.displayName) AS name, format('%I.%I', n.nspname, c.relname) AS sql, l.level,
                     b.bucket_width, b.bucket_timezone, p.proname, \(facts)
                 FROM levels l JOIN pg_namespace n ON n.nspname = l.user_view_schema
                 JOIN pg_class c ON c.relnamespace = n.oid AND c.relname = l.user_view_name

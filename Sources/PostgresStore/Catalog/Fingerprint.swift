@@ -1,7 +1,7 @@
 import PriceStore
 
 /// Batches delete only while the schema is the one of the plan: cascading keys, triggers, archived columns.
-extension PostgresConnection {
+extension PostgresDatabase {
     /// The parts of the schema that affect deletes from tables, by table: its identity, its columns, the foreign keys that refer to it,
     /// triggers with their functions, rules, row security, and tables that inherit from it.
     ///

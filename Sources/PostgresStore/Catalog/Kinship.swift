@@ -10,7 +10,7 @@ enum Kinship {
     case descendant([Int])
 }
 
-extension PostgresConnection {
+extension PostgresDatabase {
     /// Partitions, children and chunks are tables, and a hold or a rule may name them.
     func kinship(of table: PostgresTable, to other: PostgresTable) throws -> Kinship {
         if table.oid == other.oid { return .same }

@@ -1,12 +1,12 @@
 import PriceStore
 
-/// A real table with rows of an entity, or a partition that has partitions itself.
+/// A real table with rows of an entity, such as a partition or a chunk, or a partition that has partitions itself.
 struct Leaf: Hashable {
     let oid: Int
     /// The table in SQL.
     let sql: String
     let name: String
-    /// Whether its rows are on another server.
+    /// Whether its rows are on another server, or it is a chunk that cannot be dropped.
     var isForeign = false
     /// Whether its rows are in columnar storage, from which the server cannot delete single rows.
     var isColumnar = false
@@ -19,9 +19,13 @@ struct Leaf: Hashable {
     var bounds: PartitionBounds?
     /// The column that divides its parent by ranges; nil if something else divides it.
     var rangeColumn: String?
+    /// The bytes of the rows of a chunk; 0 for a partition.
+    var bytes = 0
+    /// Whether it is a chunk that is frozen: the server changes nothing in it.
+    var isFrozen = false
 }
 
-extension PostgresConnection {
+extension PostgresDatabase {
     /// The real tables of an entity, in order of creation.
     func leaves(of table: PostgresTable) throws -> [Leaf] {
         guard table.isPartitioned else {

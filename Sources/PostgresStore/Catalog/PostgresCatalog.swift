@@ -1,4 +1,4 @@
-import PriceStore
+public import PriceStore
 
 /// What is known of the schema. A table is read when it is first needed.
 struct PostgresCatalog {
@@ -7,9 +7,9 @@ struct PostgresCatalog {
     /// The partitions of a table, by its `oid`. Valid within one state of the database.
     var partitions: [Int: Partitions]?
     /// The chunks of a hypertable, by its `oid`. Valid within one state of the database.
-    var chunks: [Int: [Chunk]]?
-    /// The fingerprints of tables when they were first needed; see ``PostgresConnection/fingerprints(of:)``.
-    private(set) var fingerprints: [String: String] = [:]
+    var chunks: [Int: [Leaf]]?
+    /// The fingerprints of tables when they were first needed; see ``PostgresDatabase/fingerprints(of:)``.
+    var fingerprints: [String: String] = [:]
     /// The cluster and the database of the session, as in ``ServerState/database``; nil before it is read.
     var database: String?
     /// The supported extensions that are installed, with the schemas of their functions.
@@ -19,34 +19,31 @@ struct PostgresCatalog {
     ///
     /// - Parameter former: the catalog of a lost session, with which the plan was made.
     init(after former: PostgresCatalog? = nil) { fingerprints = former?.fingerprints ?? [:] }
-
-    /// Replaces the fingerprint of a table whose partitions this session has dropped.
-    mutating func renew(_ fingerprint: String?, of table: String) { fingerprints[table] = fingerprint }
-
-    /// Keeps the fingerprint of a table unless there is an older one.
-    mutating func keep(_ fingerprint: String, of table: String) {
-        fingerprints[table] = fingerprints[table] ?? fingerprint
-    }
 }
 
-extension PostgresConnection {
-    /// Tables, views and foreign tables that are not partitions. A name includes the schema if the search path does not find it.
-    func visibleNames() throws -> [String] {
-        try texts(
-            """
-            SELECT \(Self.displayName) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-            WHERE \(Self.isOurs) AND NOT c.relispartition AND has_schema_privilege(n.oid, 'USAGE') ORDER BY NOT pg_table_is_visible(c.oid), 1
-            """)
+extension PostgresDatabase {
+    /// The names of all tables, views and foreign tables that are not partitions. A name includes the schema if the search path does not
+    /// find it.
+    public func entityNames() throws(StoreError) -> [String] {
+        try run("reading the schema") {
+            try texts(
+                """
+                SELECT \(Self.displayName) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+                WHERE \(Self.isReadable) AND NOT EXISTS (SELECT 1 FROM pg_depend d WHERE d.classid = 'pg_class'::regclass
+                    AND d.objid = c.oid AND d.deptype = 'e')
+                AND NOT c.relispartition AND has_schema_privilege(n.oid, 'USAGE') ORDER BY NOT pg_table_is_visible(c.oid), 1
+                """)
+        }
+    }
+
+    /// The table, view or foreign table with a name. `schema.table` names one that is not in the search path.
+    public func entity(named name: String) throws(StoreError) -> Entity? {
+        try run("reading the schema") { try table(name)?.entity }
     }
 
     /// The name of an entity for a relation `c` in schema `n`.
     static let displayName =
         "CASE WHEN pg_table_is_visible(c.oid) THEN c.relname ELSE n.nspname || '.' || c.relname END"
-
-    private static let isOurs = """
-        \(isReadable) AND NOT EXISTS (SELECT 1 FROM pg_depend d WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid
-            AND d.deptype = 'e')
-        """
 
     /// Any table to which a foreign key can lead, also one of an extension.
     private static let isReadable = """
@@ -140,10 +137,9 @@ extension PostgresConnection {
             (kind, source, aggregate) = ("r", hypertable, try row.relation("nspname", "relname"))
         }
         let (oid, schema, relation) = try (source.int("oid"), source.text("nspname"), source.text("relname"))
-        // The fingerprint is read first, so that the first batch notices any change during the reading.
-        for (table, fingerprint) in try fingerprints(of: [source.relation("nspname", "relname")]) {
-            catalog.keep(fingerprint, of: table)
-        }
+        // The fingerprint is read first, so that the first batch notices any change during the reading. An older one stays.
+        let now = try fingerprints(of: [source.relation("nspname", "relname")])
+        catalog.fingerprints.merge(now) { older, _ in older }
         let (columns, isPartition, isPartitioned) = try (readColumns(oid), row.isTrue("relispartition"), kind == "p")
         let kinds: [String: Entity.Kind] = ["r": .table, "p": .table, "v": .view, "m": .view, "f": .virtual]
         // A table that never had a trigger, rule or part has no foreign key at either end, because these are made of triggers.

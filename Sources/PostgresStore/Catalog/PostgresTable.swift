@@ -94,18 +94,22 @@ struct PostgresTable {
 
     func type(_ attribute: Attribute) -> ColumnType { types[attribute.name] ?? .other }
 
-    /// The index that gives the rows in the order of an attribute; nil if there is none. A `real` is compared as `float8`, without its
-    /// index.
-    func dateIndex(_ attribute: Attribute) -> Index? {
-        guard attribute.declaredType != "real" else { return nil }
+    /// The attribute of a date; nil if its indexes are of no use: a `real` is compared as `float8`.
+    private func indexed(_ date: DateAttribute) -> Attribute? {
+        entity.attribute(named: date.name).flatMap { $0.declaredType == "real" ? nil : $0 }
+    }
+
+    /// The index that gives the rows in the order of a date; nil if there is none.
+    func dateIndex(_ date: DateAttribute) -> Index? {
+        guard let attribute = indexed(date) else { return nil }
         return indexes.filter { $0.isOrdered && $0.columns.first == attribute.name }.min {
             $0.columns.count < $1.columns.count
         }
     }
 
-    /// The BRIN index that finds the blocks with dates of an attribute, if no index gives the rows in their order; nil if there is none.
-    func blockIndex(_ attribute: Attribute) -> Index? {
-        guard dateIndex(attribute) == nil, attribute.declaredType != "real" else { return nil }
+    /// The BRIN index that finds the blocks with dates, if no index gives the rows in their order; nil if there is none.
+    func blockIndex(_ date: DateAttribute) -> Index? {
+        guard let attribute = indexed(date), dateIndex(date) == nil else { return nil }
         return indexes.first { $0.isOfBlocks && $0.columns.contains(attribute.name) }
     }
 }

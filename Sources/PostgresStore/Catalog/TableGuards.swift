@@ -33,7 +33,7 @@ struct TableGuards {
     /// the sequences of its columns, which the defaults of other tables may use.
     static func query(_ table: Int) -> SQLFragment {
         """
-        \(PostgresConnection.tree("\(table)::oid"))
+        \(PostgresDatabase.tree("\(table)::oid"))
         SELECT kind, (array_agg(reason ORDER BY place, reason))[1] AS reason FROM (
             SELECT CASE t.tgtype & 1 WHEN 0 THEN 'statement trigger' ELSE 'row trigger' END AS kind, tree.oid AS place,
                 'the trigger ' || t.tgname || ' of ' || tree.oid::regclass || ' would not fire' AS reason
@@ -84,7 +84,7 @@ struct TableGuards {
     }
 }
 
-extension PostgresConnection {
+extension PostgresDatabase {
     /// The guards of a divided table; nil for any other table.
     func guards(of table: PostgresTable) throws -> TableGuards? {
         guard table.isPartitioned || table.isHypertable else { return nil }
@@ -123,9 +123,7 @@ extension PostgresConnection {
                 + "turn row security off for the role that owns the table (NO FORCE ROW LEVEL SECURITY)"
         }
     }
-}
 
-extension PostgresDatabase {
     package func hidingObstacle(of entity: String) throws(StoreError) -> String? {
         try run("reading the row security of \(entity)") { try rowSecurityObstacle([requireTable(entity)]) }
     }

@@ -33,7 +33,7 @@ extension PostgresDatabase {
 
 /// How a table is divided.
 private struct TableLayout {
-    let session: PostgresConnection
+    let session: PostgresDatabase
     let table: PostgresTable
 
     func text() throws -> String? {

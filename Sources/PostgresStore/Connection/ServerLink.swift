@@ -18,8 +18,6 @@ import PriceStore
         var isStopped: () -> Bool = ServerLink.isTaskCancelled
         private var hasCancelled = false
 
-        /// Whether the package was built with libpq; see ``isAvailable``.
-        static let isAvailable = true
         /// The version of libpq; nil: the package was built without it.
         static var libraryVersion: String? { "\(PQlibVersion() / 10_000).\(PQlibVersion() % 10_000)" }
 
@@ -282,7 +280,6 @@ import PriceStore
 
     /// Replaces a session in a package that was built without libpq. It cannot be opened.
     final class ServerLink {
-        static let isAvailable = false
         static let libraryVersion: String? = nil
         let isOpen = false
         let isInTransaction = false

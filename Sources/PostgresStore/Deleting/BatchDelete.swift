@@ -2,7 +2,7 @@ import PriceStore
 
 /// A batch delete request inside its transaction. Its methods add what they delete.
 struct BatchDelete {
-    let connection: PostgresConnection
+    let connection: PostgresDatabase
     var request: DeleteWork
     let scope: RowScope
     /// The condition of the whole predicate.
@@ -27,7 +27,7 @@ struct BatchDelete {
     private var touched: [TouchedBuckets] = []
 
     init(
-        _ request: DeleteWork, _ connection: PostgresConnection, _ part: ArchivePart?, checking keepers: [Keeper],
+        _ request: DeleteWork, _ connection: PostgresDatabase, _ part: ArchivePart?, checking keepers: [Keeper],
         firesTriggers: Bool
     ) throws {
         self.firesTriggers = firesTriggers
@@ -146,8 +146,7 @@ struct BatchDelete {
             try connection.checkKept(keepers, scope, touched: touched, firesTriggers: firesTriggers)
         }
         if deletedCount > 0 {
-            try RowsThatStay(session: connection, table: scope.table).requireSome(
-                by: request.mustLeave, besides: condition)
+            try connection.requireRest(of: scope.table, by: request.mustLeave, besides: condition)
         }
         return next
     }
@@ -215,7 +214,7 @@ struct BatchDelete {
     }
 }
 
-extension PostgresConnection {
+extension PostgresDatabase {
     /// The ORDER BY of a request with ties broken by key; empty if it has neither.
     func order(_ request: StoreFetchRequest, _ scope: RowScope) throws -> SQLFragment {
         let sorted = try request.sortDescriptors.map { descriptor in

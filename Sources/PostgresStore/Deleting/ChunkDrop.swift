@@ -14,20 +14,18 @@ struct ChunkDrop {
     /// transaction ends, and nobody else can use the chunks that are counted.
     func dropNext(_ work: DeleteWork) throws -> BatchDeleteResult? {
         let scope = RowScope(table)
-        let attribute = try scope.attribute(range.date.name)
-        let date = try scope.date(range.date)
+        let (attribute, date) = try (scope.attribute(range.date.name), scope.date(range.date))
         guard let before = range.before, date.reading == .ordered,
             try session.chunkColumn(table) == attribute.name,
             let functions = try session.schema(ofExtension: "timescaledb")
         else { return nil }
         let began = ContinuousClock.now
         let dropped = try session.batch("dropping chunks of \(table.name)", waitsBriefly: true) {
-            () -> (leaves: [Leaf], rowCount: Int, areAll: Bool)? in
+            () -> (chunks: [Leaf], rowCount: Int, areAll: Bool)? in
             try session.execute("LOCK TABLE ONLY \(table.sql) IN SHARE UPDATE EXCLUSIVE MODE")
             let (chunks, areAll) = try next(date, before)
             guard let first = chunks.first?.bounds, let last = chunks.last?.bounds else { return nil }
-            let leaves = chunks.map(\.leaf)
-            try session.execute("LOCK TABLE \(leaves.map(\.sql).joined(separator: ", ")) IN ACCESS EXCLUSIVE MODE")
+            try session.execute("LOCK TABLE \(chunks.map(\.sql).joined(separator: ", ")) IN ACCESS EXCLUSIVE MODE")
             guard try session.guards(of: table)?.dropObstacle == nil else { return nil }
             if let cutoff = work.materializedBefore {
                 let (low, high) = (
@@ -36,7 +34,7 @@ struct ChunkDrop {
                 try Aggregates(session: session, table: table).requireMaterialized(
                     scope, date, "\(date.column) >= " + low + " AND \(date.column) < " + high, before: cutoff)
             }
-            let rowCount = try session.countTogether(leaves, of: table)
+            let rowCount = try session.countTogether(chunks, of: table)
             let droppedCount = try session.unlogged(true) {
                 try session.count(
                     TimescaleSQL.dropChunks(
@@ -49,15 +47,13 @@ struct ChunkDrop {
                         "TimescaleDB would drop \(droppedCount.counted("chunk")) of \(table.name), but it has counted \(chunks.count): "
                         + "nothing is dropped")
             }
-            try RowsThatStay(session: session, table: table).requireSome(by: work.mustLeave)
-            return (leaves, rowCount, areAll)
+            try session.requireRest(of: table, by: work.mustLeave)
+            return (chunks, rowCount, areAll)
         }
-        guard let (leaves, rowCount, areAll) = dropped, let first = leaves.first else {
-            return nil
-        }
+        guard let (chunks, rowCount, areAll) = dropped, let first = chunks.first else { return nil }
         // Signals are handled between batches, so a batch should take no more than about half a second.
         let elapsed = ContinuousClock.now - began
-        if elapsed < .milliseconds(250), leaves.count >= session.chunkPortion {
+        if elapsed < .milliseconds(250), chunks.count >= session.chunkPortion {
             session.chunkPortion = min(2 * session.chunkPortion, 512)
         }
         return BatchDeleteResult(
@@ -68,10 +64,10 @@ struct ChunkDrop {
     private static let mostChunkBytes = 256 << 20
 
     /// The oldest expired chunks for one batch, and whether these are all. No other chunk lies between them.
-    private func next(_ date: DateSQL, _ before: Instant) throws -> (chunks: [Chunk], areAll: Bool) {
+    private func next(_ date: DateSQL, _ before: Instant) throws -> (chunks: [Leaf], areAll: Bool) {
         let chunks = try Chunks(of: table, date, session)
         let places = try chunks.expired(before: before)
-        var found: [Chunk] = []
+        var found: [Leaf] = []
         var bytes = 0
         for (index, place) in places.enumerated() {
             let chunk = chunks.all[place]

@@ -1,16 +1,6 @@
 import PriceStore
 
-/// A chunk of a hypertable.
-struct Chunk {
-    let leaf: Leaf
-    /// Its range; nil if it has an open end.
-    let bounds: PartitionBounds?
-    let bytes: Int
-    /// Whether it is frozen: the server changes nothing in it.
-    let isFrozen: Bool
-}
-
-extension PostgresConnection {
+extension PostgresDatabase {
     /// The column that divides a hypertable into chunks; nil if a function of it does.
     func chunkColumn(_ table: PostgresTable) throws -> String? {
         try texts(TimescaleSQL.primaryDimension(table)).first
@@ -19,23 +9,22 @@ extension PostgresConnection {
 
 /// The chunks of a hypertable, and what their ranges prove about their rows.
 struct Chunks {
-    private let session: PostgresConnection
+    private let session: PostgresDatabase
     private let date: DateSQL
     /// All chunks, oldest first.
-    let all: [Chunk]
+    let all: [Leaf]
 
-    init(of table: PostgresTable, _ date: DateSQL, _ session: PostgresConnection) throws {
+    init(of table: PostgresTable, _ date: DateSQL, _ session: PostgresDatabase) throws {
         (self.session, self.date) = (session, date)
         if let known = session.catalog.chunks?[table.oid] {
             all = known
             return
         }
         all = try session.rows(TimescaleSQL.chunks(table, type: date.type)).map { row in
-            Chunk(
-                leaf: Leaf(
-                    oid: try row.int("oid"), sql: try row.relation("nspname", "relname"),
-                    name: try row.text("relname"), isForeign: try !row.isTrue("is_changeable")),
-                bounds: try row.bounds(), bytes: try row.int("bytes"), isFrozen: try row.isTrue("is_frozen"))
+            Leaf(
+                oid: try row.int("oid"), sql: try row.relation("nspname", "relname"), name: try row.text("relname"),
+                isForeign: try !row.isTrue("is_changeable"), bounds: try row.bounds(), bytes: try row.int("bytes"),
+                isFrozen: try row.isTrue("is_frozen"))
         }
         session.catalog.chunks?[table.oid] = all
     }
@@ -44,7 +33,7 @@ struct Chunks {
     /// dimension, are dropped together or not at all.
     func expired(before instant: Instant) throws -> [Int] {
         let areExpired = try date.areTrue(date.isWhollyBefore(instant), of: all.map(\.bounds), session)
-        let kept = Set(all.filter(\.leaf.isForeign).compactMap(\.bounds))
+        let kept = Set(all.filter(\.isForeign).compactMap(\.bounds))
         return all.indices.filter { areExpired[$0] && all[$0].bounds.map(kept.contains) == false }
     }
 
@@ -62,7 +51,7 @@ struct Chunks {
     /// do the bounds of the other chunks.
     func outside(_ places: [Int]) throws -> (condition: SQLFragment, areOldest: Bool) {
         guard let last = places.last, last + 1 == places.count, let end = all[last].bounds?.upper, try areApart() else {
-            return (places.isEmpty ? .always : "NOT " + RowScope.isIn(places.map { all[$0].leaf.oid }), false)
+            return (places.isEmpty ? .always : "NOT " + RowScope.isIn(places.map { all[$0].oid }), false)
         }
         return ("\(date.column) >= " + .bound(end, date.orderType), true)
     }

@@ -32,7 +32,7 @@ extension PostgresWriter {
             let table = try requireTable(work.fetchRequest.entity)
             guard work.rollup == nil, !table.isDistributed,
                 try ReachOfDelete(of: table, work.asDeclared.relationships, self).keys.isEmpty,
-                try !table.isHypertable || rows(TimescaleSQL.compressedChunks(table)).isEmpty
+                try !table.isHypertable || !exists(TimescaleSQL.compressedChunks(table))
             else { return nil }
             return try lockHolder(of: table, writesRows: true)
         }
@@ -122,9 +122,7 @@ struct DeleteTransaction {
         }
         let result = try guarded(&part) { try OverridingDelete(session: session, work: work, reach: reach).execute($0) }
         try part?.checkAll(result)
-        if result.deletedCount > 0 {
-            try RowsThatStay(session: session, table: table).requireSome(by: work.mustLeave)
-        }
+        if result.deletedCount > 0 { try session.requireRest(of: table, by: work.mustLeave) }
         return result
     }
 
@@ -243,7 +241,7 @@ struct DeleteTransaction {
     }
 }
 
-extension PostgresConnection {
+extension PostgresDatabase {
     /// The number of rows of tables and their partitions that this transaction has `deleted`, `updated` or `inserted`, in SQL.
     func changeCount(_ change: String, _ tables: [PostgresTable]) -> String {
         guard !tables.isEmpty else { return "0" }

@@ -11,7 +11,7 @@ struct PartitionBounds: Hashable {
 extension DateSQL {
     /// The bounds for which a condition on `bounds.low` and `bounds.high` holds. It holds for no unknown bounds.
     func areTrue(
-        _ condition: SQLFragment, of bounds: [PartitionBounds?], _ session: PostgresConnection
+        _ condition: SQLFragment, of bounds: [PartitionBounds?], _ session: PostgresDatabase
     ) throws -> [Bool] {
         func list(_ values: [String?]) -> SQLFragment { .bound(ServerArray.text(values), "\(orderType)[]") }
         let places =

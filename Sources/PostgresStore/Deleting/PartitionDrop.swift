@@ -19,9 +19,7 @@ extension SurveyQuery {
         let column = try rows.scope.attribute(request.date.name).name
         guard rows.date.reading == .ordered else { return "the order of \(column) is not that of its dates" }
         if table.isHypertable {
-            guard try session.chunkColumn(table) == column else {
-                return "its chunks are not ranges of \(column)"
-            }
+            guard try rows.isByChunks() else { return "its chunks are not ranges of \(column)" }
         } else {
             let partitions = try session.partitions(of: table)
             if let foreign = partitions.all.first(where: \.isForeign) { return "\(foreign.name) is a foreign table" }
@@ -33,21 +31,19 @@ extension SurveyQuery {
     }
 }
 
-/// The wholly expired partitions of a table.
-struct ExpiredPartitions {
-    let session: PostgresConnection
-    let table: PostgresTable
-
-    /// The largest partitions that are proved to hold only rows of a request, oldest first, with their real tables and the bytes of their
-    /// rows.
-    func parts(_ range: DateRange?) throws -> [(part: Leaf, leaves: [Leaf], bytes: Int)] {
+extension PostgresDatabase {
+    /// The largest partitions of a table that are proved to hold only rows of a range, oldest first, with their real tables and the bytes
+    /// of their rows.
+    func expiredPartitions(
+        of table: PostgresTable, _ range: DateRange?
+    ) throws -> [(part: Leaf, leaves: [Leaf], bytes: Int)] {
         guard let range, let before = range.before else { return [] }
         let scope = RowScope(table)
         let date = try scope.date(range.date)
         let column = try scope.attribute(range.date.name).name
-        let partitions = try session.partitions(of: table)
+        let partitions = try partitions(of: table)
         let candidates = partitions.all.filter { $0.rangeColumn == column && $0.bounds != nil && !$0.isForeign }
-        let proofs = try date.areTrue(date.isWhollyBefore(before), of: candidates.map(\.bounds), session)
+        let proofs = try date.areTrue(date.isWhollyBefore(before), of: candidates.map(\.bounds), self)
         let proved = Set(zip(candidates, proofs).filter(\.1).map(\.0.oid))
         let expired = candidates.filter { part in
             proved.contains(part.oid) && !partitions.path(from: part).dropFirst().contains { proved.contains($0.oid) }
@@ -57,7 +53,7 @@ struct ExpiredPartitions {
             table.isDistributed
             ? CitusSQL.bytes("oid::regclass")
             : "(SELECT sum(pg_relation_size(relid)) FROM pg_partition_tree(oid))::int8"
-        let order = try session.rows(
+        let order = try rows(
             "SELECT place, coalesce(\(bytes), 0) AS bytes FROM unnest("
                 + .bound(ServerArray.text(expired.map { $0.bounds?.lower }), "\(date.orderType)[]") + ", "
                 + .tables(expired.map(\.oid))
@@ -107,7 +103,7 @@ struct PartitionDrop {
     /// The oldest expired partitions for one batch, and whether these are all. Each drop waits once for the server's disk, so small
     /// partitions are dropped together.
     private func nextPartitions(_ range: DateRange) throws -> (parts: [Leaf], areAll: Bool) {
-        let expired = try ExpiredPartitions(session: session, table: table).parts(range)
+        let expired = try session.expiredPartitions(of: table, range)
         var mostCount = Self.most.count
         if table.isDistributed {
             mostCount = try min(
@@ -147,8 +143,8 @@ struct PartitionDrop {
             try lock(parents, "ACCESS EXCLUSIVE")
             try session.execute("DROP TABLE \(list)")
             // What was declared on these partitions alone is gone with them.
-            session.catalog.renew(try session.fingerprints(of: [table.sql])[table.sql], of: table.sql)
-            try RowsThatStay(session: session, table: table).requireSome(by: mustLeave)
+            session.catalog.fingerprints[table.sql] = try session.fingerprints(of: [table.sql])[table.sql]
+            try session.requireRest(of: table, by: mustLeave)
             return rowCount
         }
     }
@@ -163,7 +159,7 @@ struct PartitionDrop {
     }
 }
 
-extension PostgresConnection {
+extension PostgresDatabase {
     /// Counts all rows of tables to which nobody can write.
     func countTogether(_ parts: [Leaf], of table: PostgresTable) throws -> Int {
         if table.isDistributed {

@@ -19,8 +19,7 @@ extension BatchDelete {
             // After the compressed chunks, the range starts again.
             if request.continuation?.segment != nil { request.continuation = nil }
         }
-        let attribute = try scope.attribute(date.date.name)
-        let isIndexed = scope.table.dateIndex(attribute) != nil
+        let isIndexed = scope.table.dateIndex(date.date) != nil
         if scope.table.isDistributed || !isIndexed { return try inSlices(date, isIndexed: isIndexed) }
         return try inDateOrder(condition, date, from: request.continuation?.position ?? []).map {
             BatchContinuation(position: $0)

@@ -60,7 +60,7 @@ extension BatchContinuation {
 
 /// The compressed chunks of a hypertable.
 struct CompressedChunks {
-    let session: PostgresConnection
+    let session: PostgresDatabase
     let scope: RowScope
     let date: DateSQL
 

@@ -119,7 +119,7 @@ extension BatchDelete {
 
 /// Counts rows in slices of their dates.
 private struct SliceCount {
-    let session: PostgresConnection
+    let session: PostgresDatabase
     let scope: RowScope
     let date: DateSQL
 

@@ -63,8 +63,7 @@ extension BatchDelete {
     /// index; `last` is nil if there is no such row. Rows that expire later wait for the next run.
     private func blocks(of leaf: Leaf) throws -> (after: String?, last: String?)? {
         guard request.fetchRequest.fetchLimit != nil, let date, date.reading == .ordered,
-            let range = request.fetchRequest.predicate.dateRange,
-            scope.table.blockIndex(try scope.attribute(date.date.name)) != nil
+            let range = request.fetchRequest.predicate.dateRange, scope.table.blockIndex(date.date) != nil
         else { return nil }
         let found = try connection.onlyRow(
             "SELECT min(\(RowScope.alias).ctid) AS first, max(\(RowScope.alias).ctid) AS last FROM ONLY \(leaf.sql) AS "

@@ -1,6 +1,6 @@
 public import PriceStore
 
-extension PostgresConnection {
+extension PostgresDatabase {
     /// A new value as an expression of the column's type.
     ///
     /// A text for a date column is an ISO 8601 date. A date with an offset is converted to the session's zone, which is the policy's,

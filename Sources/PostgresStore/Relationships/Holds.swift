@@ -2,7 +2,7 @@ package import PriceStore
 
 /// The rows that holds keep: held rows, and rows whose delete would cascade to one.
 struct Holds {
-    let session: PostgresConnection
+    let session: PostgresDatabase
     let all: [HeldRows]
 
     /// The condition that a row is not held, and that no held row is deleted with it.

@@ -2,7 +2,7 @@ import PriceStore
 
 /// A delete whose request overrides the declared delete rules with `cascade` or `nullify`.
 struct OverridingDelete {
-    let session: PostgresConnection
+    let session: PostgresDatabase
     let work: DeleteWork
     let reach: ReachOfDelete
 

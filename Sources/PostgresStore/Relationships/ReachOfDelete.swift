@@ -2,7 +2,7 @@ import PriceStore
 
 /// The tables that deletes from a table can reach by foreign keys, for any rows.
 struct ReachOfDelete {
-    let session: PostgresConnection
+    let session: PostgresDatabase
     /// The table and those that lose rows by a cascade, in the order in which they are found.
     private(set) var losing: [PostgresTable]
     /// The keys that refer to these tables, with the delete rules for this delete.
@@ -14,7 +14,7 @@ struct ReachOfDelete {
 
     /// With `deny`, only the tables that refer to the table.
     init(
-        of table: PostgresTable, _ rule: BatchDeleteRequest.RelationshipRule, _ session: PostgresConnection
+        of table: PostgresTable, _ rule: BatchDeleteRequest.RelationshipRule, _ session: PostgresDatabase
     ) throws {
         (self.session, losing, override) = (session, [table], rule.deleteRule)
         try follow(table, [], cascades: rule != .deny)
@@ -70,7 +70,7 @@ struct ReachOfDelete {
         for cleared in try cleared() {
             let found = try session.row(
                 """
-                \(PostgresConnection.tree("\(cleared.table.oid)::oid"))
+                \(PostgresDatabase.tree("\(cleared.table.oid)::oid"))
                 SELECT f.conname, f.conrelid::regclass::text AS source FROM pg_constraint f JOIN tree ON tree.oid = f.confrelid
                 WHERE f.contype = 'f' AND f.confupdtype NOT IN ('a', 'r') AND EXISTS (SELECT 1 FROM pg_attribute a
                     WHERE a.attrelid = f.confrelid AND a.attnum = ANY (f.confkey) AND (a.attgenerated <> '' OR a.attname = ANY (
@@ -168,7 +168,7 @@ struct ClearedReferences {
     let columns: [String]
 }
 
-extension PostgresConnection {
+extension PostgresDatabase {
     /// Whether foreign keys refer to the rows of a request, or an earlier delete reaches its table by one, so that counting alone does not
     /// predict the delete.
     func relationshipsAreInPlay(_ request: SurveyRequest) throws -> Bool {

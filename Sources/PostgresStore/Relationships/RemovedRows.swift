@@ -6,13 +6,13 @@ import PriceStore
 /// both are stable within one state of the database. Each delete is a step: `gone_0` holds all rows of the first, `gone_1` those of the
 /// second that are not in the first, and so on.
 struct RemovedRows {
-    let connection: PostgresConnection
+    let connection: PostgresDatabase
     /// The expressions, starting with `WITH RECURSIVE`.
     private(set) var tables = SQLFragment("WITH RECURSIVE ")
     private(set) var stepCount = 0
     private(set) var reaches: [ReachOfDelete] = []
 
-    init(_ connection: PostgresConnection) { self.connection = connection }
+    init(_ connection: PostgresDatabase) { self.connection = connection }
 
     /// Adds a delete.
     mutating func add(_ delete: BatchDeleteRequest) throws {

@@ -18,7 +18,7 @@ struct KeptRows {
     var isEverything = false
 }
 
-extension PostgresConnection {
+extension PostgresDatabase {
     /// The condition that a row is not one of the newest of its group.
     ///
     /// - Parameter among: the rows that may be kept. Other rows meet the condition.

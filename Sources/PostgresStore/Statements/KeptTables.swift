@@ -17,11 +17,11 @@ struct KeptTables {
     var changed: (TouchedBuckets) -> [SQLFragment] = { _ in [] }
 }
 
-/// The groups and buckets of the rows that a statement has deleted: for each column of ``PostgresConnection/touchedColumns(_:_:)``, a list
+/// The groups and buckets of the rows that a statement has deleted: for each column of ``PostgresDatabase/touchedColumns(_:_:)``, a list
 /// in the server's format.
 typealias TouchedBuckets = [String?]
 
-extension PostgresConnection {
+extension PostgresDatabase {
     /// The parts of a condition whose kept rows the batches of a deletion can look up in temporary tables. If there are none, each batch
     /// finds the kept rows again, in one state of the database.
     func keepersToList(_ predicate: StorePredicate, _ table: PostgresTable) throws -> [Keeper] {

@@ -10,7 +10,7 @@ struct NewestRowsQuery {
     private let groups: [String]
     private let among: SQLFragment
 
-    init(_ keepLast: KeepLast, _ scope: RowScope, _ connection: PostgresConnection, table: String) throws {
+    init(_ keepLast: KeepLast, _ scope: RowScope, _ connection: PostgresDatabase, table: String) throws {
         self.keepLast = keepLast
         self.table = table
         self.scope = scope

@@ -1,6 +1,6 @@
 import PriceStore
 
-extension PostgresConnection {
+extension PostgresDatabase {
     /// The rows of an entity for a statement: the table, or what a rehearsal uses instead.
     func scope(_ entity: String) throws -> RowScope {
         let table = try requireTable(entity)

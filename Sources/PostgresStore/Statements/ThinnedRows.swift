@@ -11,7 +11,7 @@ struct ThinnedRows {
     var counts: [Survey.TierCount] = []
 }
 
-extension PostgresConnection {
+extension PostgresDatabase {
     /// The condition that a row is not a pick.
     func notPicked(_ thinning: Thinning, _ scope: RowScope) throws -> SQLFragment {
         if looksUpKeptRows { return try listed(.picks(thinning), scope).mayGo }

@@ -17,7 +17,7 @@ struct ThinningQuery {
     private var names: [String] { groups.indices.map { "g\($0)" } }
 
     /// Nil if no row is before the cutoff.
-    init?(_ thinning: Thinning, _ scope: RowScope, _ connection: PostgresConnection) throws {
+    init?(_ thinning: Thinning, _ scope: RowScope, _ connection: PostgresDatabase) throws {
         self.thinning = thinning
         self.scope = scope
         let date = try scope.date(thinning.date)

@@ -3,12 +3,12 @@ import PriceStore
 /// The aggregates over a hypertable, and the server's own policies on it.
 ///
 /// The server logs the dates of changed rows, and a refresh makes the buckets of logged dates again. The job's own deletes are not logged
-/// (see ``PostgresConnection/unlogged(_:_:)``), and a cutoff is the start of a bucket. So an expired row in a logged range is one that the
+/// (see ``PostgresDatabase/unlogged(_:_:)``), and a cutoff is the start of a bucket. So an expired row in a logged range is one that the
 /// aggregate does not have.
 ///
 /// Source: docs/postgresql.md, "Continuous aggregates", which names the tested versions.
 struct Aggregates {
-    let session: PostgresConnection
+    let session: PostgresDatabase
     let table: PostgresTable
 
     /// Whether there are any. Each batch asks, because somebody may create one after the plan.
@@ -135,18 +135,18 @@ struct Aggregates {
     /// Why the server would log the deletes of a rule, and other expired rows with them, as a clause; nil if it does not.
     private func loggingObstacle(_ rows: SurveyRows) throws -> String? {
         guard
-            try session.exists("SELECT 1 WHERE current_setting('\(PostgresConnection.skipsLog)', true) IS NOT NULL")
+            try session.exists("SELECT 1 WHERE current_setting('\(PostgresDatabase.skipsLog)', true) IS NOT NULL")
         else {
             return
                 "this version of TimescaleDB logs the deletes of the job as changes, and later runs could not tell them from rows that "
                 + "an aggregate lacks: update TimescaleDB to 2.28"
         }
         let reach = try ReachOfDelete(of: table, rows.request.relationships, session)
-        guard try !session.mayHide(reach) else { return nil }
+        guard try !reach.keys.isEmpty || reach.firesTriggers() else { return nil }
         let isAfterOthers = try rows.request.preceding.contains {
             try session.table($0.fetchRequest.entity)?.oid == table.oid
         }
-        let isCompressed = try !session.rows(TimescaleSQL.compressedChunks(table)).isEmpty
+        let isCompressed = try session.exists(TimescaleSQL.compressedChunks(table))
         guard isAfterOthers || isCompressed else { return nil }
         return
             "triggers or foreign keys act on deletes from \(table.name), so the server logs the deletes as changes, "
@@ -339,12 +339,9 @@ struct Aggregates {
     }
 }
 
-extension PostgresConnection {
+extension PostgresDatabase {
     /// The setting with which the server does not log changes for aggregates, from TimescaleDB 2.28 on.
     static let skipsLog = "timescaledb.skip_cagg_invalidation"
-
-    /// Whether a delete changes no row but those it names, so that the server need not log it for aggregates.
-    func mayHide(_ reach: ReachOfDelete) throws -> Bool { try reach.keys.isEmpty && !reach.firesTriggers() }
 
     /// Runs a statement that deletes rows of a hypertable, and perhaps copies them to an archive, so that the server does not log it as a change. It deletes
     /// compressed rows one by one, because the server logs its direct deletes of compressed batches in any case.

@@ -15,7 +15,7 @@ extension SurveyCounts {
         let partitions = try session.partitions(of: table)
         let codes = try provedCodes(leaves, leaves.map { partitions.bounds(of: $0, by: attribute.name) })
         guard !codes.isEmpty else { return nil }
-        let (column, isIndexed) = (attribute.name.quotedIdentifier, table.dateIndex(attribute) != nil)
+        let (column, isIndexed) = (attribute.name.quotedIdentifier, table.dateIndex(rows.request.date) != nil)
 
         var groups: [SurveyGroup] = []
         for leaf in leaves where codes[leaf.oid] == nil {

@@ -5,7 +5,7 @@ import PriceStore
 struct SurveyCounts {
     let rows: SurveyRows
 
-    var session: PostgresConnection { rows.session }
+    var session: PostgresDatabase { rows.session }
 
     /// Counts the rows.
     ///
@@ -22,8 +22,7 @@ struct SurveyCounts {
         {
             return try fill(&survey, from: groups)
         }
-        let attribute = try rows.scope.attribute(request.date.name)
-        let isIndexed = rows.scope.isTable && rows.scope.table.dateIndex(attribute) != nil
+        let isIndexed = rows.scope.isTable && rows.scope.table.dateIndex(request.date) != nil
         let isPartial = (isIndexed || isInBlocks) && rows.date.reading == .ordered
         let isExact = [.timestamptz, .integer].contains(rows.date.type)
         if isPartial, isIndexed, isExact, rows.filter == .always, notKept == .always, others == .always {
@@ -43,13 +42,7 @@ struct SurveyCounts {
     }
 
     /// Whether only a BRIN index finds the dates. It gives them in no order.
-    private var isInBlocks: Bool {
-        guard rows.scope.isTable, let attribute = rows.scope.table.entity.attribute(named: rows.request.date.name)
-        else {
-            return false
-        }
-        return rows.scope.table.blockIndex(attribute) != nil
-    }
+    private var isInBlocks: Bool { rows.scope.isTable && rows.scope.table.blockIndex(rows.request.date) != nil }
 
     /// Corrects the ends of the rows. Local times that a clock change skips are later than those after them, so an end among them is
     /// searched for again.
@@ -117,15 +110,15 @@ struct SurveyCounts {
         var counts: [Int: Int] = [:]
         for start in stride(from: 0, to: dropped.count, by: 500) {
             let portion = dropped[start..<min(start + 500, dropped.count)]
-            let parts = portion.map { "SELECT \($0.leaf.oid) AS chunk, count(*) AS found FROM \($0.leaf.sql)" }
+            let parts = portion.map { "SELECT \($0.oid) AS chunk, count(*) AS found FROM \($0.sql)" }
             for row in try session.rows(SQLFragment(parts.joined(separator: " UNION ALL "))) {
                 counts[try row.int("chunk")] = try row.int("found")
             }
         }
         let whole = counts.values.reduce(0, +)
         // The first and the last date need not be searched for in all chunks.
-        let filled = dropped.filter { counts[$0.leaf.oid] != 0 }
-        let ends = filled.filter { [filled.first?.bounds, filled.last?.bounds].contains($0.bounds) }.map(\.leaf)
+        let filled = dropped.filter { counts[$0.oid] != 0 }
+        let ends = filled.filter { [filled.first?.bounds, filled.last?.bounds].contains($0.bounds) }
         let (others, areOldest) = try chunks.outside(places)
         return try expiredGroup(counting: others, besides: whole, in: areOldest ? ends : [])
     }

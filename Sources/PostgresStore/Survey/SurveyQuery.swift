@@ -125,7 +125,7 @@ struct SurveyQuery {
         guard !reach.keys.isEmpty else { return nil }
         for name in Set(reach.keys.map(\.source) + [table.name]).sorted() {
             guard let part = try session.table(name), part.isHypertable,
-                try !session.rows(TimescaleSQL.compressedChunks(part)).isEmpty
+                try session.exists(TimescaleSQL.compressedChunks(part))
             else { continue }
             return "\(name) has compressed chunks, and the server does not say which of their rows foreign keys concern"
         }
@@ -203,10 +203,10 @@ struct SurveyQuery {
         if !frozen.isEmpty {
             let count = try session.count(
                 "SELECT count(*) FROM \(rows.scope.from)"
-                    + SQLFragment.all([deletion, RowScope.isIn(frozen.map(\.leaf.oid))]).whereClause)
+                    + SQLFragment.all([deletion, RowScope.isIn(frozen.map(\.oid))]).whereClause)
             // Conditions on the date may exclude chunks; others do not.
             if count > 0 || rows.filter == .always {
-                let names = "such as " + frozen.prefix(3).map(\.leaf.name).joined(separator: ", ")
+                let names = "such as " + frozen.prefix(3).map(\.name).joined(separator: ", ")
                 survey.unsupported =
                     count > 0
                     ? "\(count.counted("expired row", "is", "are")) in frozen chunks (\(names)), which the server does not change"
@@ -216,13 +216,13 @@ struct SurveyQuery {
                 return
             }
         }
-        var dropped: [Chunk] = []
+        var dropped: [Leaf] = []
         if survey.method == .partitions {
             dropped = try chunks.expired(before: rows.cutoff).map { chunks.all[$0] }
             tellDropped(dropped.count, of: "chunk", into: &survey)
         }
         let parts = try CompressedChunks(session: session, scope: rows.scope, date: rows.date).parts(
-            before: rows.cutoff, besides: Set(dropped.map(\.leaf.oid)))
+            before: rows.cutoff, besides: Set(dropped.map(\.oid)))
         if let excess = parts.excess, let limit = parts.limit {
             survey.unsupported =
                 "the server would decompress \(excess) rows of a compressed chunk in one statement, and "
@@ -243,10 +243,9 @@ struct SurveyQuery {
     /// Describes the partitions to drop, and the columnar ones whose rows would have to be deleted.
     private func judgePartitions(_ rows: SurveyRows, into survey: inout Findings) throws {
         let table = rows.scope.table
-        let isDropping = survey.method == .partitions
         let dropped =
-            isDropping
-            ? try ExpiredPartitions(session: session, table: table).parts(rows.request.expired.dateRange) : []
+            survey.method == .partitions
+            ? try session.expiredPartitions(of: table, rows.request.expired.dateRange) : []
         tellDropped(dropped.count, of: "partition", into: &survey)
         for leaf in try session.leaves(of: table)
         where leaf.isColumnar && !dropped.contains(where: { $0.leaves.contains(leaf) }) {
@@ -263,8 +262,7 @@ struct SurveyQuery {
 
     private func chooseMethod(_ rows: SurveyRows, _ guards: TableGuards?, into survey: inout Findings) throws {
         let table = rows.scope.table
-        let attribute = try rows.scope.attribute(rows.request.date.name)
-        let index = rows.date.reading == .ordered ? table.dateIndex(attribute) : nil
+        let index = rows.date.reading == .ordered ? table.dateIndex(request.date) : nil
         // Blocks can be read only in real tables, one after another, each by its own name.
         let obstacle =
             rows.request.deleting.rollup != nil
@@ -286,7 +284,7 @@ struct SurveyQuery {
         if keepsRows, table.entity.primaryKey.isEmpty { survey.firstBatchRows = 200_000 }
         if table.isDistributed { survey.firstBatchRows = try session.isInUseByOthers() ? 200_000 : 2_000_000 }
         survey.index.name =
-            index?.name ?? (rows.date.reading == .ordered ? table.blockIndex(attribute)?.name : nil)
+            index?.name ?? (rows.date.reading == .ordered ? table.blockIndex(request.date)?.name : nil)
         if survey.methodObstacles[.partitions] == nil { possible.insert(.partitions, at: 0) }
         survey.possibleMethods = possible
         survey.method = possible[0]
@@ -299,7 +297,7 @@ struct SurveyQuery {
 
 extension SurveyRequest {
     /// The condition that no earlier rule deletes a row. Such rows are counted for that rule.
-    func notPreceding(_ scope: RowScope, _ session: PostgresConnection) throws -> SQLFragment {
+    func notPreceding(_ scope: RowScope, _ session: PostgresDatabase) throws -> SQLFragment {
         .all(
             try preceding.compactMap { earlier in
                 let (own, predicate) = (try session.scope(earlier.fetchRequest.entity), earlier.fetchRequest.predicate)
@@ -319,7 +317,7 @@ extension SurveyRequest {
 
 /// The rows that a survey reads, as pieces of SQL.
 struct SurveyRows {
-    let session: PostgresConnection
+    let session: PostgresDatabase
     var scope: RowScope
     let date: DateSQL
     let filter: SQLFragment

@@ -7,7 +7,7 @@ import StoreConformance
 
 extension RandomDatabase {
     /// Makes the tables with all their rows, and the lists that the judge looks at: what the server has really stored.
-    mutating func make(_ connection: PostgresConnection) throws -> ReferenceStore {
+    mutating func make(_ connection: PostgresDatabase) throws -> ReferenceStore {
         // Tables of one database serve many seeds.
         if layout == nil {
             try connection.execute("DROP SCHEMA public CASCADE")
@@ -35,7 +35,7 @@ extension RandomDatabase {
         return reference
     }
 
-    private mutating func fill(_ table: Table, rowCount: Int, from first: Int = 0, _ connection: PostgresConnection)
+    private mutating func fill(_ table: Table, rowCount: Int, from first: Int = 0, _ connection: PostgresDatabase)
         throws
     {
         let list = table.columns.map(\.name.quotedIdentifier).joined(separator: ", ")
@@ -52,7 +52,7 @@ extension RandomDatabase {
     }
 
     private mutating func value(
-        _ column: Column, of table: Table, number: Int, dates: [StoreValue], _ connection: PostgresConnection
+        _ column: Column, of table: Table, number: Int, dates: [StoreValue], _ connection: PostgresDatabase
     ) throws -> String? {
         switch column.role {
         case .number: return "\(number + 1)"
@@ -106,7 +106,7 @@ extension RandomDatabase {
     }
 
     /// The rows that are in a table, as the judge wants them.
-    static func read(_ table: Table, _ connection: PostgresConnection) throws -> ReferenceStore.Table {
+    static func read(_ table: Table, _ connection: PostgresDatabase) throws -> ReferenceStore.Table {
         // The text of a `real` has fewer digits than its value.
         let list = table.columns
             .map { $0.name.quotedIdentifier + ($0.type == "real" ? "::float8" : "") }.joined(separator: ", ")

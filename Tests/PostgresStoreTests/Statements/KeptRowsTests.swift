@@ -44,7 +44,7 @@ struct KeptRowsTests {
         return request
     }
 
-    private func counts(_ connection: PostgresConnection) throws -> [String: Int] {
+    private func counts(_ connection: PostgresDatabase) throws -> [String: Int] {
         let rows = try connection.rows(SQLFragment("SELECT s, count(*) AS rows FROM price GROUP BY s"))
         return try Dictionary(uniqueKeysWithValues: rows.map { try ($0.text("s"), $0.int("rows")) })
     }
@@ -144,7 +144,7 @@ struct KeptRowsTests {
         let (thins, commits) = (rule == "thin", !how.contains("undone"))
         let method = how.prefix { $0 != "," }
         let (writer, other) = try cluster.open(Self.prices)
-        let third = try PostgresConnection(writer.address, PostgresConnection.Options(isReadOnly: false))
+        let third = try PostgresDatabase(writer.address, PostgresDatabase.Options(isReadOnly: false))
         let request = thins ? picks(method: String(method)) : newest(1, method: String(method))
         let deletion = try writer.deletion(of: request)
         try other.execute("CREATE TABLE other ()")
@@ -191,8 +191,8 @@ struct KeptRowsTests {
         }
         let address = PostgresAddress(url: url.replacingOccurrences(of: "retention@", with: "keeper@"))
         let writer = try PostgresWriter(address)
-        let other = try PostgresConnection(
-            PostgresAddress(url: url), PostgresConnection.Options(isReadOnly: false))
+        let other = try PostgresDatabase(
+            PostgresAddress(url: url), PostgresDatabase.Options(isReadOnly: false))
         let deletion = try writer.deletion(of: newest(1, per: lack == "no number" ? ["bits"] : ["s"]))
         _ = try deletion.deleteNext(DeletionBounds(rows: 20))
         try other.execute("DELETE FROM price WHERE id IN (195, 190)")

@@ -1,9 +1,12 @@
 @preconcurrency import Glibc
 public import PriceStore
 
-/// A session on a database. It runs statements, manages transactions, and reconnects after a loss. ``PostgresReader`` and
+/// A session on a PostgreSQL database. It runs statements, manages transactions, and reconnects after a loss. ``PostgresReader`` and
 /// ``PostgresWriter`` open one.
-public class PostgresConnection {
+public class PostgresDatabase {
+    /// Whether this build can open a database: it was built with libpq.
+    public static var isAvailable: Bool { ServerLink.libraryVersion != nil }
+
     /// The options of a session.
     struct Options {
         var isReadOnly: Bool
@@ -19,6 +22,8 @@ public class PostgresConnection {
 
     let address: PostgresAddress
     let options: Options
+    /// `postgresql`.
+    public var engine: String { "postgresql" }
     /// The URL without its password.
     public let name: String
     /// The server and the database, however their URL is written. Object IDs contain it.
@@ -42,8 +47,9 @@ public class PostgresConnection {
     var keptTables: [Keeper.Key: KeptTables] = [:]
     /// Whether the current batch looks kept rows up in lists. Otherwise it finds them itself.
     var looksUpKeptRows = false
-    /// A readable row that was left after the last batch, by the `oid` of the table.
-    var lastSeen: [Int: RowPlace] = [:]
+    /// A readable row that was left after the last batch, by the `oid` of the table: its real table, and its `ctid`, which rows of chunks
+    /// may not have.
+    var lastSeen: [Int: (table: Int, place: String?)] = [:]
     /// The tables of a rehearsal, by the `oid` of the real table.
     var shadows: [Int: ShadowTable] = [:]
     package var heldFromReplacing: [HeldRows] = []
