@@ -45,8 +45,7 @@ extension PostgresDatabase {
         let numbered = try texts(
             "SELECT a.attname FROM pg_attribute a LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum "
                 + "WHERE a.attnum > 0 AND NOT a.attisdropped AND (a.attidentity <> '' OR "
-                + "pg_get_expr(d.adbin, d.adrelid) LIKE '%nextval(%') AND a.attrelid = "
-                + .bound("\(table.oid)", "oid"))
+                + "pg_get_expr(d.adbin, d.adrelid) LIKE '%nextval(%') AND a.attrelid = \(table.oid)")
         if !numbered.isEmpty {
             try execute("CREATE TEMP SEQUENCE \(shadow)_numbers INCREMENT -1 START -1")
             for name in numbered {
@@ -188,7 +187,7 @@ extension PostgresReader {
     private func hasInsertTriggers(_ table: PostgresTable) throws -> Bool {
         // Bit 2 of the type: on INSERT.
         try exists(
-            "SELECT 1 FROM pg_trigger WHERE NOT tgisinternal AND tgenabled <> 'D' AND tgtype & 4 <> 0 AND tgrelid = "
-                + .bound("\(table.oid)", "oid") + " LIMIT 1")
+            "SELECT 1 FROM pg_trigger WHERE NOT tgisinternal AND tgenabled <> 'D' AND tgtype & 4 <> 0 "
+                + "AND tgrelid = \(table.oid) LIMIT 1")
     }
 }

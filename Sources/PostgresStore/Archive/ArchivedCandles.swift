@@ -1,12 +1,12 @@
 import PriceStore
 
 extension CandleStates {
-    init(_ archive: ServerArchive, _ restored: RestoredRows, _ connection: PostgresDatabase) throws {
+    init(_ search: ServerArchiveSearch) throws {
+        let (archive, connection) = (search.archive, search.connection)
         self = try connection.snapshot {
             let parts = archive.parts.filter { part in part.contains { archive.tables[$0.table].holdsCandles } }
             let present =
-                try archive.mayBeUndoneInPart
-                ? Array(parts.reversed().prefix { try archive.hasRows($0, restored, connection) }) : []
+                try archive.mayBeUndoneInPart ? Array(parts.reversed().prefix(while: search.hasRows)) : []
             let names = archive.tables.enumerated().filter(\.element.holdsCandles).map { ($0, $1.table) }
             var states = try CandleStates(
                 parts, presentCount: present.count, names: Dictionary(uniqueKeysWithValues: names)
@@ -44,21 +44,6 @@ extension CandleStates {
                 }
             }
             return states
-        }
-    }
-}
-
-extension ServerArchive {
-    /// Whether the store has all rows of a transaction.
-    fileprivate func hasRows(
-        _ part: [ArchivedRows], _ restored: RestoredRows, _ connection: PostgresDatabase
-    ) throws -> Bool {
-        try part.allSatisfy { portion in
-            let table = tables[portion.table]
-            guard table.holdsRows else { return true }
-            return table.key.isEmpty
-                ? try portion.rows.allSatisfy(restored.rows(of: table).contains)
-                : try !connection.exists(table.missing(portion.rows, references(of: table)))
         }
     }
 }

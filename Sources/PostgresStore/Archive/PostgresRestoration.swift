@@ -7,7 +7,6 @@ final class PostgresRestoration: RestorationWork {
     private let writer: PostgresWriter
     private let isDistributed: Bool
     private let search: ServerArchiveSearch
-    private var restored: RestoredRows { search.restored }
     /// The error that refused the last attempt; nil if there was none.
     private var failure: ServerFault?
 
@@ -17,7 +16,7 @@ final class PostgresRestoration: RestorationWork {
     /// The restoration of what a run deleted.
     static func begin(_ archive: ServerArchive, _ writer: PostgresWriter) throws -> any Restoration {
         let work = PostgresRestoration(archive, writer)
-        let candles = try CandleStates(archive, work.restored, writer)
+        let candles = try CandleStates(work.search)
         return ArchiveRestoration(work, rules: archive.rules, parts: archive.parts, candles: candles)
     }
 
@@ -47,7 +46,7 @@ final class PostgresRestoration: RestorationWork {
     func mustCompare(_ rows: ArchivedRows) throws -> Bool {
         let table = archive.tables[rows.table]
         // The error of a worker does not say that it refuses a row, so the keys are checked first.
-        return try isDistributed || table.key.isEmpty && restored.rows(of: table).contains(where: rows.rows.contains)
+        return try isDistributed || table.key.isEmpty && search.restored(to: table).contains(where: rows.rows.contains)
     }
 
     func find(_ rows: ArchivedRows) throws -> (present: Set<Int64>, conflicts: Set<Int64>) { try search.find(rows) }

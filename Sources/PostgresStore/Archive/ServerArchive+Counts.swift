@@ -5,7 +5,7 @@ extension ServerArchive {
     func counts(_ connection: PostgresDatabase) throws -> [RestorableTable] {
         var counts = parts.emptyCounts(of: tables)
         let search = ServerArchiveSearch(self, connection)
-        let candles = try CandleStates(self, search.restored, connection)
+        let candles = try CandleStates(search)
         var conflicts: [Int: Set<Int64>] = [:]
         candles.add(to: &counts)
         for (number, table) in tables.enumerated() where !table.holdsCandles {
@@ -16,7 +16,7 @@ extension ServerArchive {
                     counts[index].referenceCount += try row.int("changes")
                     counts[index].skippedReferenceCount += try row.int("missing")
                 } else if table.key.isEmpty {
-                    counts[index].presentCount += try search.restored.rows(of: table).count(where: rows.contains)
+                    counts[index].presentCount += try search.restored(to: table).count(where: rows.contains)
                 } else {
                     let row = try connection.onlyRow(
                         "SELECT count(*) FILTER (WHERE is_equal) AS present, count(*) FILTER (WHERE NOT is_equal) AS conflicts "

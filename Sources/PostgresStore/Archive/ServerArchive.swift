@@ -190,13 +190,11 @@ private struct ArchiveReading {
         }
         // PostgreSQL gives pg_rewrite.ev_type as 2 for UPDATE and 3 for INSERT.
         let rule = try session.texts(
-            "SELECT rulename FROM pg_rewrite WHERE ev_enabled <> 'D' AND ev_type = '\(kind == .rows ? 3 : 2)' AND ev_class = "
-                + .bound("\(target.oid)", "oid") + " ORDER BY 1"
+            "SELECT rulename FROM pg_rewrite WHERE ev_enabled <> 'D' AND ev_type = '\(kind == .rows ? 3 : 2)' "
+                + "AND ev_class = \(target.oid) ORDER BY 1"
         ).first
         if let rule {
-            throw refused(
-                "the rule \(rule) of \(target.name) changes what an undo writes"
-            )
+            throw refused("the rule \(rule) of \(target.name) changes what an undo writes")
         }
         let pairs =
             kind == .rows
@@ -248,9 +246,7 @@ private struct ArchiveReading {
             case .candles: ["SELECT", "UPDATE", "DELETE"]
             }
         for privilege in privileges
-        where try !session.exists(
-            "SELECT 1 WHERE has_table_privilege(" + .bound("\(target.oid)", "oid") + ", '\(privilege)')")
-        {
+        where try !session.exists("SELECT 1 WHERE has_table_privilege(\(target.oid)::oid, '\(privilege)')") {
             throw StoreError(
                 .permission, store: session.name, message: "this user may not restore rows of \(target.name)",
                 engineCode: "SQLSTATE 42501", hint: "GRANT \(privilege) ON \(target.sql) TO the user of the job")
@@ -262,9 +258,8 @@ private struct ArchiveReading {
         try table.entity.relationships.flatMap { key in
             guard let part = try session.table(key.destination), part.isPartition else { return [key] }
             let wholes = try session.texts(
-                "SELECT \(PostgresDatabase.displayName) FROM pg_partition_ancestors("
-                    + .bound("\(part.oid)", "regclass")
-                    + ") AS a JOIN pg_class c ON c.oid = a.relid JOIN pg_namespace n ON n.oid = c.relnamespace")
+                "SELECT \(PostgresDatabase.displayName) FROM pg_partition_ancestors(\(part.oid)) AS a "
+                    + "JOIN pg_class c ON c.oid = a.relid JOIN pg_namespace n ON n.oid = c.relnamespace")
             return wholes.map { key.with(destination: $0) }
         }
     }

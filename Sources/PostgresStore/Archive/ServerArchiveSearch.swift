@@ -1,22 +1,47 @@
 import PriceStore
 
 /// What the store has for the rows of an archive, and which of them refer to each other.
-struct ServerArchiveSearch: ArchiveSearch {
+final class ServerArchiveSearch: ArchiveSearch {
     let archive: ServerArchive
     let connection: PostgresDatabase
-    let restored: RestoredRows
+    private var restored: [Int: Set<Int64>] = [:]
 
     var tables: [RestorationTable] { archive.tables }
 
     init(_ archive: ServerArchive, _ connection: PostgresDatabase) {
         (self.archive, self.connection) = (archive, connection)
-        restored = RestoredRows(archive, connection)
+    }
+
+    /// The rows of a table without a key that an undo has restored earlier and that the store still has, as of the first call. Only a
+    /// record of them tells them from equal rows.
+    func restored(to table: RestorationTable) throws -> Set<Int64> {
+        if let known = restored[table.number] { return known }
+        let done =
+            "FROM \(archive.place.table("retention_restored")) AS done WHERE done.run = "
+            + SQLFragment.bound(archive.run, "text") + " AND done.table_number = \(table.number)"
+        let isRestored =
+            "EXISTS (SELECT 1 " + done + " AND a.\(table.rowNumber) BETWEEN done.first_row AND done.last_row)"
+        let rows = try connection.exists("SELECT 1 " + done) ? connection.numbers(table.stored(isRestored)) : []
+        let found = Set(rows.map { Int64($0) })
+        restored[table.number] = found
+        return found
+    }
+
+    /// Whether the store has all rows of a transaction.
+    func hasRows(_ part: [ArchivedRows]) throws -> Bool {
+        try part.allSatisfy { portion in
+            let table = tables[portion.table]
+            guard table.holdsRows else { return true }
+            return table.key.isEmpty
+                ? try portion.rows.allSatisfy(restored(to: table).contains)
+                : try !connection.exists(table.missing(portion.rows, archive.references(of: table)))
+        }
     }
 
     /// Finds the rows that the store has, equal in every value, and the rows whose key another row uses.
     func find(_ rows: ArchivedRows) throws -> (present: Set<Int64>, conflicts: Set<Int64>) {
         let table = archive.tables[rows.table]
-        guard !table.key.isEmpty else { return (try restored.rows(of: table).filter(rows.rows.contains), []) }
+        guard !table.key.isEmpty else { return (try restored(to: table).filter(rows.rows.contains), []) }
         let found = try connection.rows(
             "SELECT a.\(table.rowNumber) AS number, \(table.isEqual(archive.references(of: table))) AS is_equal FROM \(table.source) AS a "
                 + "\(table.join("a")) WHERE " + table.isIn(rows.rows))

@@ -51,8 +51,8 @@ struct CandleObstacle {
         for name in rollup.groupedBy {
             let attribute = try scope.attribute(name)
             let joins = try session.exists(
-                "SELECT 1 FROM pg_attribute a LEFT JOIN pg_collation c ON c.oid = a.attcollation WHERE a.attrelid = "
-                    + .bound("\(scope.table.oid)", "oid") + " AND a.attname = " + .bound(attribute.name, "name")
+                "SELECT 1 FROM pg_attribute a LEFT JOIN pg_collation c ON c.oid = a.attcollation "
+                    + "WHERE a.attrelid = \(scope.table.oid) AND a.attname = " + .bound(attribute.name, "name")
                     + " AND (a.atttypid = to_regtype('citext') OR NOT coalesce(c.collisdeterministic, true))")
             if joins {
                 return
@@ -102,8 +102,8 @@ struct CandleObstacle {
 
     private func privilegeObstacle(_ table: PostgresTable) throws -> String? {
         let row = try session.row(
-            "SELECT current_user AS user, string_agg(p, ', ') AS missing FROM unnest('{SELECT,INSERT,UPDATE}'::text[]) AS p WHERE NOT has_table_privilege("
-                + .bound("\(table.oid)", "oid") + ", p)")
+            "SELECT current_user AS user, string_agg(p, ', ') AS missing FROM unnest('{SELECT,INSERT,UPDATE}'::text[]) AS p "
+                + "WHERE NOT has_table_privilege(\(table.oid)::oid, p)")
         guard let row, let missing = try row.optionalText("missing") else { return nil }
         let user = try row.text("user")
         return "the user \(user) may not write candles: GRANT \(missing) ON \(table.sql) TO \(user.quotedIdentifier)"

@@ -4,7 +4,7 @@ import PriceStore
 enum CitusSQL {
     /// Finds a row if a table is spread over several servers.
     static func isDistributed(_ oid: Int) -> SQLFragment {
-        "SELECT 1 FROM pg_dist_partition WHERE logicalrelid = " + .bound("\(oid)", "regclass")
+        "SELECT 1 FROM pg_dist_partition WHERE logicalrelid = \(oid)::regclass"
     }
 
     /// Finds a row if a table's rows are divided among servers, rather than copied to each.
@@ -12,7 +12,7 @@ enum CitusSQL {
 
     /// The number of tables on the workers that make up a distributed table.
     static func shardCount(_ oid: Int) -> SQLFragment {
-        "SELECT count(*) FROM pg_dist_shard WHERE logicalrelid = " + .bound("\(oid)", "regclass")
+        "SELECT count(*) FROM pg_dist_shard WHERE logicalrelid = \(oid)::regclass"
     }
 
     /// With these settings, later `SET LOCAL` statements also apply to the workers, which wait for a lock no longer than the coordinator.

@@ -17,7 +17,7 @@ extension PostgresDatabase {
                 ? "\(schema(ofExtension: "timescaledb") ?? "public").hypertable_size"
                 : table.isDistributed ? "citus_total_relation_size" : "pg_total_relation_size"
             return try leaves(of: table).reduce(0) { sum, leaf in
-                try sum + Int64(count("SELECT \(function)(" + .bound("\(leaf.oid)", "regclass") + ")"))
+                try sum + Int64(count("SELECT \(function)(\(leaf.oid)::regclass)"))
             }
         }
     }
@@ -26,63 +26,46 @@ extension PostgresDatabase {
     package func layout(ofEntity entity: String) throws(StoreError) -> String? {
         try run("reading the layout of \(entity)") {
             guard let table = try table(entity), table.entity.kind == .table else { return nil }
-            return try TableLayout(session: self, table: table).text()
+            var parts = table.isHypertable ? try hypertableLayout(table) : []
+            if table.isDistributed { parts.append(try distributedLayout(table)) }
+            if table.isPartitioned { parts.append(try partitionLayout(table)) }
+            if table.isColumnar { parts.append("columnar") }
+            return parts.isEmpty ? nil : parts.joined(separator: "; ")
         }
     }
-}
 
-/// How a table is divided.
-private struct TableLayout {
-    let session: PostgresDatabase
-    let table: PostgresTable
-
-    func text() throws -> String? {
-        var parts: [String] = []
-        if table.isHypertable { parts.append(try hypertable()) }
-        if table.isDistributed { parts.append(try distributed()) }
-        if table.isPartitioned { parts.append(try partitions()) }
-        if table.isColumnar { parts.append("columnar") }
-        return parts.isEmpty ? nil : parts.joined(separator: "; ")
-    }
-
-    private func hypertable() throws -> String {
-        let dimension = try session.row(
-            "SELECT d.column_name, coalesce(d.time_interval::text, d.integer_interval::text) AS length "
-                + "FROM timescaledb_information.dimensions d "
-                + "WHERE d.dimension_number = 1 AND d.hypertable_schema = " + .bound(table.schema, "name")
-                + " AND d.hypertable_name = " + .bound(table.relation, "name"))
-        let chunkCount = try session.count(
-            "SELECT count(*) FROM pg_inherits WHERE inhparent = " + .bound("\(table.oid)", "oid"))
-        let compressedCount = try session.rows(TimescaleSQL.compressedChunks(table)).count
+    private func hypertableLayout(_ table: PostgresTable) throws -> [String] {
+        let chunkCount = try count("SELECT count(*) FROM pg_inherits WHERE inhparent = \(table.oid)")
+        let compressedCount = try rows(TimescaleSQL.compressedChunks(table)).count
         var text = table.aggregate == nil ? "hypertable" : "continuous aggregate"
         text += ", " + chunkCount.counted("chunk")
-        if let dimension, let length = try dimension.optionalText("length") {
+        if let dimension = try row(TimescaleSQL.dimension(table)), let length = try dimension.optionalText("length") {
             text += " of \(length) by \(try dimension.text("column_name"))"
         }
         if compressedCount > 0 { text += ", \(compressedCount) of them compressed" }
-        let aggregates = try Aggregates(session: session, table: table).described()
+        let (aggregates, leastAges) = try Aggregates(session: self, table: table).described()
         if !aggregates.isEmpty { text += "; continuous aggregates: \(aggregates.joined(separator: ", "))" }
-        let policies = try session.rows(
+        let policies = try rows(
             "SELECT j.proc_name, coalesce(j.config ->> 'drop_after', j.config ->> 'compress_after', j.config ->> 'start_offset') "
                 + "AS age FROM _timescaledb_config.bgw_job j JOIN _timescaledb_catalog.hypertable h ON h.id = j.hypertable_id "
                 + "WHERE " + TimescaleSQL.isOf(table) + " ORDER BY j.id"
         ).map { try $0.text("proc_name") + ($0.optionalText("age").map { " (\($0))" } ?? "") }
         if !policies.isEmpty { text += "; policies of the server: \(policies.joined(separator: ", "))" }
-        return ([text] + (try Aggregates(session: session, table: table).leastAges())).joined(separator: "; ")
+        return [text] + leastAges
     }
 
-    private func distributed() throws -> String {
-        let row = try session.row(
-            "SELECT citus_table_type, distribution_column, shard_count FROM citus_tables WHERE table_name = "
-                + .bound("\(table.oid)", "regclass"))
+    private func distributedLayout(_ table: PostgresTable) throws -> String {
+        let row = try row(
+            "SELECT citus_table_type, distribution_column, shard_count FROM citus_tables "
+                + "WHERE table_name = \(table.oid)::regclass")
         let kind = try row?.text("citus_table_type") ?? "reference"
         guard let row, kind == "distributed" else { return "\(kind) table" }
         return "distributed by \(try row.text("distribution_column")), \(try row.int("shard_count").counted("shard"))"
     }
 
-    private func partitions() throws -> String {
-        let key = try session.texts("SELECT pg_get_partkeydef(" + .bound("\(table.oid)", "oid") + ")").first ?? ""
-        let leaves = try session.leaves(of: table)
+    private func partitionLayout(_ table: PostgresTable) throws -> String {
+        let key = try texts("SELECT pg_get_partkeydef(\(table.oid))").first ?? ""
+        let leaves = try leaves(of: table)
         let columnarCount = leaves.count(where: \.isColumnar)
         return "\(leaves.count.counted("partition")) by \(key)"
             + (columnarCount > 0 ? ", \(columnarCount) of them columnar" : "")

@@ -24,6 +24,13 @@ enum TimescaleSQL {
             + " ORDER BY d.id LIMIT 1) AS first WHERE num_slices IS NULL AND partitioning_func IS NULL"
     }
 
+    /// Finds the first dimension of a hypertable: the column's name and type, and the length of a chunk.
+    static func dimension(_ table: PostgresTable) -> SQLFragment {
+        "SELECT d.column_name, d.column_type::text AS type, coalesce(d.time_interval::text, d.integer_interval::text) AS length "
+            + "FROM timescaledb_information.dimensions d WHERE d.dimension_number = 1 AND d.hypertable_schema = "
+            + .bound(table.schema, "name") + " AND d.hypertable_name = " + .bound(table.relation, "name")
+    }
+
     /// Finds the chunks of a hypertable by their ranges: `oid`, schema, name, first value, end, whether it is a table of this server that
     /// can be changed, bytes of its rows, and whether it is frozen.
     static func chunks(_ table: PostgresTable, type: ColumnType) -> SQLFragment {
@@ -50,8 +57,8 @@ enum TimescaleSQL {
     /// Finds the name of a chunk in SQL, if it is one of the hypertable's.
     static func chunk(_ oid: Int, of table: PostgresTable) -> SQLFragment {
         "SELECT format('%I.%I', n.nspname, c.relname) AS name FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid "
-            + "JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = " + .bound("\(oid)", "oid")
-            + " AND i.inhparent = " + .bound(table.sql, "regclass")
+            + "JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = \(oid) AND i.inhparent = "
+            + .bound(table.sql, "regclass")
     }
 
     /// Drops and counts the chunks of a hypertable that begin at or after a value and end at or before another.

@@ -151,11 +151,10 @@ struct PartitionDrop {
 
     /// The table and its partitions that are partitioned themselves.
     private func parents() throws -> [String] {
-        let query =
-            "SELECT n.nspname, c.relname FROM pg_partition_tree(" + .bound("\(table.oid)", "regclass")
-            + ") t JOIN pg_class c ON c.oid = t.relid JOIN pg_namespace n ON n.oid = c.relnamespace "
-            + "WHERE c.relkind = 'p' ORDER BY t.level, c.oid"
-        return try session.rows(query).map { try $0.relation("nspname", "relname") }
+        try session.rows(
+            "SELECT n.nspname, c.relname FROM pg_partition_tree(\(table.oid)) t JOIN pg_class c ON c.oid = t.relid "
+                + "JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind = 'p' ORDER BY t.level, c.oid"
+        ).map { try $0.relation("nspname", "relname") }
     }
 }
 

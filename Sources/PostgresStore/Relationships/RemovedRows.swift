@@ -167,9 +167,8 @@ struct RemovedRows {
         let names = try connection.texts(
             "SELECT a.attname FROM pg_constraint f, jsonb_array_elements_text(nullif(to_jsonb(f) -> 'confdelsetcols', 'null')) AS c (n) "
                 + "JOIN pg_attribute a ON a.attnum = c.n::int2 WHERE f.contype = 'f' AND f.confdeltype = 'n' AND a.attrelid = f.conrelid "
-                + "AND f.conrelid = " + .bound("\(child.oid)", "oid") + " AND f.confrelid = "
-                + .bound("\(try connection.requireTable(key.destination).oid)", "oid")
-                + " AND (SELECT array_agg(k.attname::text ORDER BY p.place) FROM unnest(f.conkey) WITH ORDINALITY AS p (n, place) "
+                + "AND f.conrelid = \(child.oid) AND f.confrelid = \(try connection.requireTable(key.destination).oid) "
+                + "AND (SELECT array_agg(k.attname::text ORDER BY p.place) FROM unnest(f.conkey) WITH ORDINALITY AS p (n, place) "
                 + "JOIN pg_attribute k ON k.attrelid = f.conrelid AND k.attnum = p.n) = "
                 + .bound(ServerArray.text(key.sourceAttributes), "text[]"))
         return !names.isEmpty && Set(names).isDisjoint(with: required)

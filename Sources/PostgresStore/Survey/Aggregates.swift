@@ -21,11 +21,8 @@ struct Aggregates {
     /// The facts of the aggregates over the hypertable, lowest level first.
     private func rows() throws -> [ServerRow] {
         guard try exist() else { return [] }
-        let type = try session.texts(
-            "SELECT d.column_type::text FROM timescaledb_information.dimensions d WHERE d.dimension_number = 1 AND "
-                + "d.hypertable_schema = " + .bound(table.schema, "name") + " AND d.hypertable_name = "
-                + .bound(table.relation, "name"))
-        return try session.rows(TimescaleSQL.aggregates(table, type: type.joined()))
+        let type = try session.row(TimescaleSQL.dimension(table))?.text("type") ?? ""
+        return try session.rows(TimescaleSQL.aggregates(table, type: type))
     }
 
     /// The aggregates over the hypertable, lowest level first, with their buckets by a date.
@@ -33,12 +30,23 @@ struct Aggregates {
         try rows().map { try ContinuousAggregate($0, by: date) }
     }
 
-    /// The aggregates with the lengths of their buckets, such as `days (buckets of 1 day, Europe/Berlin)`.
-    func described() throws -> [String] {
-        try rows().map { row in
+    /// The aggregates with the lengths of their buckets, such as `days (buckets of 1 day, Europe/Berlin)`, and what the refresh policies of
+    /// the direct ones demand of an age, each as a clause.
+    func described() throws -> (aggregates: [String], leastAges: [String]) {
+        let rows = try rows()
+        let aggregates = try rows.map { row in
             let facts = try [row.text("bucket_width"), row.optionalText("bucket_timezone")].compactMap(\.self)
             return "\(try row.text("name")) (buckets of \(facts.joined(separator: ", ")))"
         }
+        let leastAges = try rows.filter { try $0.int("level") == 1 }.flatMap { row in
+            let name = try row.text("name")
+            return try refreshJobs(row.int("mat_hypertable_id")).map { job in
+                try job.optionalText("start_offset").map {
+                    "the refresh of \(name) reads the last \($0): a max_age must be longer"
+                } ?? "the refresh of \(name) reads all rows: give it a start_offset before a rule deletes"
+            }
+        }
+        return (aggregates, leastAges)
     }
 
     /// The aggregates that are made of the hypertable's own rows. Those of a higher level read the aggregate below them.
@@ -267,18 +275,6 @@ struct Aggregates {
         let column = DateSQL(date: rows.date.date, column: "policy.moment", type: rows.date.type)
         return try session.exists(
             "SELECT 1 FROM (SELECT " + moment + " AS moment) AS policy WHERE " + column.bound(.less, .cutoff(instant)))
-    }
-
-    /// What the refresh policies of the aggregates demand of an age, each as a clause.
-    func leastAges() throws -> [String] {
-        try rows().filter { try $0.int("level") == 1 }.flatMap { row in
-            let name = try row.text("name")
-            return try refreshJobs(row.int("mat_hypertable_id")).map { job in
-                try job.optionalText("start_offset").map {
-                    "the refresh of \(name) reads the last \($0): a max_age must be longer"
-                } ?? "the refresh of \(name) reads all rows: give it a start_offset before a rule deletes"
-            }
-        }
     }
 
     /// The refresh policies of an aggregate: `id` and `start_offset`.
