@@ -84,7 +84,11 @@ extension PostgresReader {
                     .unpredictable, store: name,
                     message: "no rehearsal of \(entity) was prepared when the store was opened")
             }
-            if try hasInsertTriggers(table) {
+            // Bit 2 of the type: on INSERT.
+            if try exists(
+                "SELECT 1 FROM pg_trigger WHERE NOT tgisinternal AND tgenabled <> 'D' AND tgtype & 4 <> 0 "
+                    + "AND tgrelid = \(table.oid) LIMIT 1")
+            {
                 throw StoreError(
                     .unpredictable, store: name,
                     message: "a dry run cannot count the pending rows of \(table.name): it has a trigger on INSERT "
@@ -182,12 +186,5 @@ extension PostgresReader {
                 return
             }
         }
-    }
-
-    private func hasInsertTriggers(_ table: PostgresTable) throws -> Bool {
-        // Bit 2 of the type: on INSERT.
-        try exists(
-            "SELECT 1 FROM pg_trigger WHERE NOT tgisinternal AND tgenabled <> 'D' AND tgtype & 4 <> 0 "
-                + "AND tgrelid = \(table.oid) LIMIT 1")
     }
 }

@@ -108,16 +108,11 @@ final class RowArchiver {
                     sql: place.table(ArchivePlace.tableName(run, number))))
         }
         for table in reach.losing { add(.rows, table, table.entity.attributes.map(\.name)) }
-        do {
-            for cleared in try reach.cleared() {
-                add(.references, cleared.table, cleared.columns)
-            }
-            if let rollup {
-                let candles = try CandleTable(rollup, connection)
-                add(.candles, candles.table, key: candles.key, candles.fields)
-            }
-        } catch {
-            throw StoreError(error, store: connection.name, doing: "preparing the archive")
+        try connection.run("preparing the archive") {
+            for cleared in try reach.cleared() { add(.references, cleared.table, cleared.columns) }
+            guard let rollup else { return }
+            let candles = try CandleTable(rollup, connection)
+            add(.candles, candles.table, key: candles.key, candles.fields)
         }
         guard !added.isEmpty else { return }
         try connection.batch("preparing the archive") {

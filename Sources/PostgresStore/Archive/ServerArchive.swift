@@ -25,13 +25,15 @@ struct ServerArchive {
         let reading = ArchiveReading(place: place, run: run)
         let isThisRun = " WHERE run = " + SQLFragment.bound(run, "text")
         guard try place.check(),
-            let format = try connection.numbers("SELECT format FROM \(place.table("retention_archives"))" + isThisRun)
-                .first
+            let entry = try connection.row(
+                "SELECT format, CASE WHEN complete THEN row_count END AS row_count FROM "
+                    + "\(place.table("retention_archives"))" + isThisRun)
         else {
             throw StoreError(
                 .missing, store: connection.name, message: "the schema \(place.schema) has no archive of run \(run)",
                 hint: "nothing was changed; archive.keep in the policy says how long archives are kept")
         }
+        let format = try entry.int("format")
         guard format == ArchivePlace.format else {
             throw StoreError(
                 .unsupported, store: connection.name,
@@ -75,7 +77,7 @@ struct ServerArchive {
         self.parts = parts
         self.tables = tables
         if request.triggers == .skip { try requireNoTriggers(connection) }
-        try checkCounts(connection)
+        try reading.check(list, all, rowCount: entry.optionalInt("row_count"))
         for (number, table) in tables.enumerated() {
             for rows in parts.joinedRows(of: number) {
                 let count = try connection.count(
@@ -102,30 +104,6 @@ struct ServerArchive {
                 + "switch them on again (ENABLE TRIGGER); or restore the rows and fire them (--triggers fire)")
     }
 
-    /// Throws unless the archive has all rows that its parts name, and as many as the run counted.
-    private func checkCounts(_ connection: PostgresDatabase) throws {
-        let reading = ArchiveReading(place: place, run: run)
-        let isThisRun = SQLFragment.bound(run, "text")
-        var rowCount = 0
-        for row in try connection.rows(
-            "SELECT t.archive_table, t.kind, coalesce(sum(p.last_row - p.first_row + 1), 0) AS rows FROM "
-                + "\(place.table("retention_tables")) t LEFT JOIN \(place.table("retention_parts")) p "
-                + "ON p.run = t.run AND p.table_number = t.number WHERE t.run = " + isThisRun
-                + " GROUP BY t.number, 1, 2")
-        {
-            let (name, named) = try (place.table(row.text("archive_table")), row.int("rows"))
-            guard try place.isOurs(name, ArchivePlace.mark(of: run)) == true,
-                try connection.count("SELECT count(*) FROM \(name)") == named
-            else { throw reading.damaged("the table \(name) does not have the rows that the run copied") }
-            if try row.text("kind") == ArchivedKind.rows.rawValue { rowCount += named }
-        }
-        let copied = try connection.numbers(
-            "SELECT row_count FROM \(place.table("retention_archives")) WHERE complete AND run = " + isThisRun)
-        if let copied = copied.first, copied != rowCount {
-            throw reading.damaged("it has \(rowCount.counted("row")), and the run copied \(copied)")
-        }
-    }
-
     /// The tables with the old values of references, for a table with rows.
     func references(of table: RestorationTable) -> [RestorationTable] {
         (tables + otherReferences).filter { $0.kind == .references && $0.target.oid == table.target.oid }
@@ -143,6 +121,24 @@ private struct ArchiveReading {
         StoreError(
             .inputOutput, store: session.name, message: "the archive of run \(run) is damaged: \(reason)",
             hint: "nothing was changed; restore the schema from a backup")
+    }
+
+    /// Throws unless the listed tables have all rows that the parts name, and as many as the run counted.
+    ///
+    /// - Parameter copied: what the run counted; nil if it did not end.
+    func check(_ tables: [ServerRow], _ parts: [RequestedParts.Part], rowCount copied: Int?) throws {
+        var rowCount = 0
+        for row in tables {
+            let (name, number) = try (place.table(row.text("archive_table")), row.int("number"))
+            let named = parts.filter { $0.table == number }.reduce(0) { $0 + $1.rows.count }
+            guard try place.isOurs(name, ArchivePlace.mark(of: run)) == true,
+                try session.count("SELECT count(*) FROM \(name)") == named
+            else { throw damaged("the table \(name) does not have the rows that the run copied") }
+            if try row.text("kind") == ArchivedKind.rows.rawValue { rowCount += named }
+        }
+        if let copied, copied != rowCount {
+            throw damaged("it has \(rowCount.counted("row")), and the run copied \(copied)")
+        }
     }
 
     /// The table that a row of `retention_tables` describes.

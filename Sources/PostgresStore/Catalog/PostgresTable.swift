@@ -85,10 +85,6 @@ struct PostgresTable {
         return hasChildren ? "other tables inherit from \(name)" : nil
     }
 
-    /// Whether a delete with a row limit can choose rows of one date by their places or keys. A compressed chunk has no places, and in a
-    /// distributed table a place does not identify a row.
-    var canSplitDates: Bool { !isHypertable && !isDistributed }
-
     /// The type in which the values of an attribute are compared, for a cast.
     func valueType(_ attribute: Attribute) -> String { enumTypes[attribute.name] ?? attribute.declaredType }
 

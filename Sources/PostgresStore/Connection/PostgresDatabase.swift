@@ -39,10 +39,8 @@ public class PostgresDatabase {
 
     /// What is known of the schema. A change of the schema empties it.
     var catalog = PostgresCatalog()
-    /// Thresholds of kept rows, found on first use.
-    var keptRows: [Keeper.Key: (rows: KeptRows, state: String?)] = [:]
-    /// The picks of rules that thin, found on first use.
-    var thinnedRows: [Keeper.Key: (rows: ThinnedRows, state: String?)] = [:]
+    /// The kept rows that were found, as ``KeptRows`` or ``ThinnedRows``, and the state of the database in which they were.
+    var foundRows: [Keeper.Key: (rows: Any, state: String?)] = [:]
     /// The rows that rules keep, listed for the batches of the current deletion.
     var keptTables: [Keeper.Key: KeptTables] = [:]
     /// Whether the current batch looks kept rows up in lists. Otherwise it finds them itself.
@@ -114,10 +112,9 @@ public class PostgresDatabase {
         let earlier = schemas.prefix { $0 != "pg_catalog" }.first { !$0.hasPrefix("pg_temp_") }
         if let earlier {
             throw ServerFault(
-                code: nil,
                 message: "the search_path names the schema \(earlier) before pg_catalog, so that its operators and "
                     + "functions take the place of PostgreSQL's own",
-                isConnectionLost: false, isPathWrong: true)
+                isPathWrong: true)
         }
         try avoidKnownDefects(link)
     }
@@ -150,8 +147,7 @@ public class PostgresDatabase {
             + "SELECT pg_catalog.set_config(\(role), 'origin', false) "
             + "WHERE pg_catalog.current_setting(\(role)) OPERATOR(pg_catalog.<>) 'origin'; "
             + "SELECT pg_catalog.set_config(\(interval), '1s', false) "
-            + "WHERE pg_catalog.current_setting(\(interval), true) IS NOT NULL "
-            + "AND pg_catalog.version() OPERATOR(pg_catalog.~~) '%linux%'; "
+            + "WHERE pg_catalog.version() OPERATOR(pg_catalog.~~) '%linux%'; "
             + "SELECT backend_start, pg_catalog.current_schemas(true) FROM pg_catalog.pg_stat_activity "
             + "WHERE pid OPERATOR(pg_catalog.=) pg_catalog.pg_backend_pid()"
     }
@@ -447,7 +443,7 @@ public class PostgresDatabase {
         }
         transactionDepth += 1
         defer { transactionDepth = max(0, transactionDepth - 1) }
-        let (known, kept, thinned, listed) = (catalog, keptRows, thinnedRows, keptTables)
+        let (known, found, listed) = (catalog, foundRows, keptTables)
         do {
             let value = try body(begun)
             if Task.isCancelled { throw StoreError.cancelled(name) }
@@ -457,7 +453,7 @@ public class PostgresDatabase {
         } catch {
             link.isStopped = former
             if link.isOpen, link.isInTransaction { _ = try? link.execute(script: undo) }
-            (catalog, keptRows, thinnedRows, keptTables) = (known, kept, thinned, listed)
+            (catalog, foundRows, keptTables) = (known, found, listed)
             guard error is ServerFault else { throw error }
             throw StoreError(error, store: name, doing: "the transaction is rolled back")
         }

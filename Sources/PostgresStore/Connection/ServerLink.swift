@@ -41,7 +41,7 @@ import PriceStore
             values.append(nil)
             // `dbname` may be a complete URL. It overrides what comes before it.
             guard let handle = PQconnectStartParams(names, values, 1) else {
-                throw ServerFault(code: nil, message: "out of memory", isConnectionLost: true)
+                throw ServerFault(message: "out of memory", isConnectionLost: true)
             }
             let link = ServerLink(handle)
             // The SQLSTATE of a refused connection is only in verbose messages.
@@ -51,7 +51,7 @@ import PriceStore
             guard try link.finishConnecting(hosts.timeout ?? timeout) else {
                 let silent = link.place
                 let fault = ServerFault(
-                    code: nil, message: "the server at \(silent.host), port \(silent.port), did not answer in time",
+                    message: "the server at \(silent.host), port \(silent.port), did not answer in time",
                     isConnectionLost: true)
                 guard let others = hosts.after(silent.host, silent.port) else { throw fault }
                 do throws(ServerFault) {
@@ -144,8 +144,7 @@ import PriceStore
         ) throws(ServerFault) -> ServerResult {
             if values.contains(where: { $0?.utf8.contains(0) == true }) {
                 throw ServerFault(
-                    code: "22021", message: "a value has the character NUL (\\0), which no text of the server can have",
-                    isConnectionLost: false)
+                    code: "22021", message: "a value has the character NUL (\\0), which no text of the server can have")
             }
             var copies: [UnsafePointer<CChar>?] = values.map { $0.flatMap { UnsafePointer(strdup($0)) } }
             defer { for copy in copies { free(UnsafeMutablePointer(mutating: copy)) } }
@@ -195,7 +194,7 @@ import PriceStore
             let begun = wait(PQsendQuery(handle, statement))
             guard PQresultStatus(begun) == PGRES_COPY_IN else {
                 _ = try result(begun)
-                throw ServerFault(code: nil, message: "the server does not accept COPY", isConnectionLost: false)
+                throw ServerFault(message: "the server does not accept COPY")
             }
             PQclear(begun)
             while var portion = lines() {
@@ -251,7 +250,7 @@ import PriceStore
         }
 
         private func lostConnection() -> ServerFault {
-            ServerFault(code: nil, message: firstLine(text(PQerrorMessage(handle))), isConnectionLost: !isOpen)
+            ServerFault(message: firstLine(text(PQerrorMessage(handle))), isConnectionLost: !isOpen)
         }
 
         private func text(_ pointer: UnsafePointer<CChar>?) -> String { pointer.map { String(cString: $0) } ?? "" }
@@ -294,10 +293,8 @@ import PriceStore
             -> ServerLink
         {
             throw ServerFault(
-                code: nil,
                 message: "this build has no PostgreSQL engine: install the package retention-postgresql, or build with "
-                    + "`swift build --traits Postgres`",
-                isConnectionLost: false)
+                    + "`swift build --traits Postgres`")
         }
 
         func execute(_ text: String, _ values: [String?]) throws(ServerFault) -> ServerResult { ServerResult() }
@@ -317,7 +314,7 @@ struct ServerFault: Error {
     var code: String?
     var message: String
     /// Whether the session is lost.
-    var isConnectionLost: Bool
+    var isConnectionLost = false
     /// Whether the server requires a password and there is none. libpq reports that itself, without a SQLSTATE.
     var isPasswordMissing = false
     /// Whether libpq cannot read the address.

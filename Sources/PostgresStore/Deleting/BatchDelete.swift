@@ -161,7 +161,12 @@ struct BatchDelete {
         case .whole: return try whole()
         case .range: return try range()
         case .windows where request.rollup == nil: return try windows()
-        case .partitions where request.rollup == nil: return try partitions()
+        case .partitions where request.rollup == nil:
+            // After the dropped partitions, the range of the other rows starts again.
+            if let place = request.continuation, place.isBehindPartition || place == .behindPartitions {
+                request.continuation = nil
+            }
+            return try range()
         case .windows, .partitions:
             throw StoreError(
                 .unsupported, store: connection.name,

@@ -77,22 +77,18 @@ struct PartitionDrop {
             let range = work.fetchRequest.predicate.dateRange, work.fetchRequest.predicate == .date(range)
         else { return nil }
         do {
-            return try table.isHypertable
-                ? ChunkDrop(session: session, table: table, range: range).dropNext(work)
-                : dropPartitions(range, work)
+            guard !table.isHypertable else {
+                return try ChunkDrop(session: session, table: table, range: range).dropNext(work)
+            }
+            let (parts, areAll) = try nextPartitions(range)
+            guard let first = parts.first, let rowCount = try drop(parts, mustLeave: work.mustLeave) else { return nil }
+            return BatchDeleteResult(
+                deletedCount: rowCount, continuation: areAll ? .behindPartitions : .behindPartition(first.oid))
         } catch let error as StoreError where error.engineCode == "SQLSTATE 55P03" {
             let holder = try session.lockHolder(of: table, writesRows: false)
             session.dropTrouble = "nothing is dropped as a whole, because \(holder) uses parts of \(table.name)"
             return BatchDeleteResult(deletedCount: 0, continuation: .behindPartitions)
         }
-    }
-
-    /// Drops the oldest partitions, up to the limits of a batch.
-    private func dropPartitions(_ range: DateRange, _ work: DeleteWork) throws -> BatchDeleteResult? {
-        let (parts, areAll) = try nextPartitions(range)
-        guard let first = parts.first, let rowCount = try drop(parts, mustLeave: work.mustLeave) else { return nil }
-        return BatchDeleteResult(
-            deletedCount: rowCount, continuation: areAll ? .behindPartitions : .behindPartition(first.oid))
     }
 
     /// The limits of a batch. A signal waits for a second or two.
@@ -182,16 +178,5 @@ extension BatchContinuation {
     static let behindPartitions = BatchContinuation(position: [.text("partitions")])
 
     /// Whether the previous batch dropped partitions and more remain.
-    fileprivate var isBehindPartition: Bool { position.first == .text("partition") }
-}
-
-extension BatchDelete {
-    /// Deletes the rows of partitions that hold other rows too, after all wholly expired partitions are gone.
-    mutating func partitions() throws -> BatchContinuation? {
-        // After a dropped partition, the range starts again.
-        if let place = request.continuation, place.isBehindPartition || place == .behindPartitions {
-            request.continuation = nil
-        }
-        return try range()
-    }
+    var isBehindPartition: Bool { position.first == .text("partition") }
 }

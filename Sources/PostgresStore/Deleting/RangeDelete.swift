@@ -21,15 +21,13 @@ extension BatchDelete {
         }
         let isIndexed = scope.table.dateIndex(date.date) != nil
         if scope.table.isDistributed || !isIndexed { return try inSlices(date, isIndexed: isIndexed) }
-        return try inDateOrder(condition, date, from: request.continuation?.position ?? []).map {
+        return try inDateOrder(date, from: request.continuation?.position ?? []).map {
             BatchContinuation(position: $0)
         }
     }
 
     /// Deletes the oldest rows of a condition, up to the limit. Returns the place after them; nil if there are no more.
-    private mutating func inDateOrder(
-        _ condition: SQLFragment, _ date: DateSQL, from place: [StoreValue]
-    ) throws -> [StoreValue]? {
+    private mutating func inDateOrder(_ date: DateSQL, from place: [StoreValue]) throws -> [StoreValue]? {
         let from = place.first?.serverText
         // If a trigger kept the rows of a date, continue with the next date.
         let isBehind = place.count > 1
@@ -40,7 +38,7 @@ extension BatchDelete {
             try delete(ahead)
             return nil
         }
-        let splitsDates = scope.table.canSplitDates && request.rollup == nil
+        let splitsDates = !scope.table.isHypertable && request.rollup == nil
         let boundary =
             "SELECT \(date.column)::\(date.orderType) AS boundary FROM \(scope.from)" + ahead.whereClause
             + " ORDER BY \(date.column) LIMIT 1 OFFSET "

@@ -44,7 +44,6 @@ extension BatchDelete {
     /// shards, which their workers process in parallel.
     mutating func inSlices(_ date: DateSQL, isIndexed: Bool) throws -> BatchContinuation? {
         let table = scope.table.oid
-        let slices = SliceCount(session: connection, scope: scope, date: date)
         var index = 0
         var all: DateSlices
         if let known = connection.slices[table], case .integer(let next)? = request.continuation?.position.last {
@@ -52,16 +51,16 @@ extension BatchDelete {
         } else {
             // Nothing is locked yet, so several processes may count.
             try connection.execute("SET LOCAL max_parallel_workers_per_gather TO DEFAULT")
-            all = try slices.read(
-                condition, knowing: request.ends, atOnce: request.fetchRequest.fetchLimit ?? .max)
+            all = try slices(
+                of: condition, date, knowing: request.ends, atOnce: request.fetchRequest.fetchLimit ?? .max)
             try connection.execute("SET LOCAL max_parallel_workers_per_gather = 0")
         }
         guard index < all.slices.count else { return nil }
         let wanted = request.fetchRequest.fetchLimit ?? all.rowCount
         let limit = min(all.limit(wanted, isIndexed: isIndexed), request.allowedRows ?? .max)
         while all.slices[index].rowCount > 2 * limit, !all.slices[index].isOneDate {
-            let part = try slices.read(
-                .all([condition, Self.span(all, index, index + 1, date)]), from: all.slices[index].start)
+            let part = try slices(
+                of: .all([condition, Self.span(all, index, index + 1, date)]), date, from: all.slices[index].start)
             guard part.slices.count > 1 else { break }
             all.slices.replaceSubrange(index...index, with: part.slices)
         }
@@ -115,18 +114,9 @@ extension BatchDelete {
     func countRows(_ rows: SQLFragment) throws -> Int {
         try connection.count("SELECT count(*) FROM \(scope.from)" + rows.whereClause)
     }
-}
 
-/// Counts rows in slices of their dates.
-private struct SliceCount {
-    let session: PostgresDatabase
-    let scope: RowScope
-    let date: DateSQL
-
-    private static let sliceCount = 256
-
-    private func ends(_ condition: SQLFragment) throws -> DateEnds? {
-        let row = try session.onlyRow(
+    private func ends(of condition: SQLFragment, _ date: DateSQL) throws -> DateEnds? {
+        let row = try connection.onlyRow(
             "SELECT min(\(date.column))::text AS low, max(\(date.column))::text AS high, count(*) AS rows FROM \(scope.from)"
                 + condition.whereClause)
         guard let low = try row.optionalText("low") else { return nil }
@@ -139,12 +129,12 @@ private struct SliceCount {
     ///   - ends: the known ends; nil to find them.
     ///   - limit: the number of rows that need not be divided.
     ///   - start: the start of the first slice.
-    func read(
-        _ condition: SQLFragment, knowing known: DateEnds? = nil,
-        atOnce limit: Int = 0, from start: String? = nil
+    private func slices(
+        of condition: SQLFragment, _ date: DateSQL, knowing known: DateEnds? = nil, atOnce limit: Int = 0,
+        from start: String? = nil
     ) throws -> DateSlices {
         let began = ContinuousClock.now
-        guard let ends = try known ?? ends(condition), ends.rowCount > 0 else {
+        guard let ends = try known ?? ends(of: condition, date), ends.rowCount > 0 else {
             return DateSlices(slices: [], rowCount: 0, scan: ContinuousClock.now - began)
         }
         let (low, high) = (ends.low, ends.high)
@@ -154,13 +144,13 @@ private struct SliceCount {
         }
         let counting = ContinuousClock.now
         let type = date.orderType
-        let edges = try session.texts(
+        let edges = try connection.texts(
             "SELECT edge::text FROM (SELECT DISTINCT \(date.edge) AS edge FROM (SELECT "
                 + .bound(low, type) + " AS low, " + .bound(high, type) + " AS high) AS ends, "
-                + "generate_series(1, \(Self.sliceCount)) AS i) AS edges WHERE edge > " + .bound(low, type)
+                + "generate_series(1, 256) AS i) AS edges WHERE edge > " + .bound(low, type)
                 + " ORDER BY edges.edge")
         let starts = [start] + edges
-        var slices = try session.rows(
+        var slices = try connection.rows(
             "SELECT width_bucket(\(date.column), " + .bound(ServerArray.text(edges), "\(type)[]")
                 + ") AS slice, count(*) AS rows FROM \(scope.from)" + condition.whereClause + " GROUP BY 1 ORDER BY 1"
         ).map { DateSlices.Slice(start: starts[try $0.int("slice")], rowCount: try $0.int("rows")) }

@@ -192,8 +192,8 @@ extension SurveyQuery {
             fetchRequest: StoreFetchRequest(entity: request.entity, predicate: request.expired),
             relationships: request.relationships)
         var removed = RemovedRows(session)
-        let reached = try ReachOfDelete(of: rows.scope.table, request.relationships, session)
-        let names = Set(reached.keys.map(\.source) + reached.losing.map(\.name))
+        let reach = try ReachOfDelete(of: rows.scope.table, request.relationships, session)
+        let names = Set(reach.keys.map(\.source) + reach.losing.map(\.name))
         for earlier in request.preceding {
             // Rows of compressed chunks have no places. Rows without foreign keys need none.
             let table = try session.requireTable(earlier.fetchRequest.entity)
@@ -209,7 +209,6 @@ extension SurveyQuery {
         survey.dates.newestExpired = counts.newest
         survey.unsupported = try changingChoice(rows.scope.table, removed)
         if survey.unsupported != nil, !request.preceding.isEmpty { survey.remedy = Survey.aloneRemedy }
-        let reach = removed.reaches[removed.stepCount - 1]
         // A trigger may change rows of the tables in which a batch looks for rows that `deny` protects.
         let isUnclear = request.relationships == .deny && !rows.scope.table.entity.deleteTriggers.isEmpty
         if survey.related.obstacles.isEmpty,

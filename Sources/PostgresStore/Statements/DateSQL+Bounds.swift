@@ -86,17 +86,14 @@ extension DateSQL {
 
     /// A bound for a `date` column, whose value represents the whole local day.
     private func dayBound(_ comparison: StorePredicate.Operator, _ bound: Bound, _ instant: Instant) -> SQLFragment {
-        // The first day that begins at or after the instant.
-        let first = dayNumber(instant) { startOfDay($0) >= instant }
-        let day: Int
-        switch bound {
-        // A day is wholly before the instant if the next day begins at or before it, also by the later of two midnights.
-        case .cutoff: day = dayNumber(instant) { endOfDay($0) > instant }
-        case .earliest, .start: day = first
-        case .end:
-            // The first day that begins after the instant, so that `<=` and `>` become `<` and `>=`.
-            day = dayNumber(instant) { startOfDay($0) > instant }
-        }
+        let day =
+            switch bound {
+            // A day is wholly before the instant if the next day begins at or before it, also by the later of two midnights.
+            case .cutoff: dayNumber(instant) { endOfDay($0) > instant }
+            case .earliest, .start: dayNumber(instant) { startOfDay($0) >= instant }
+            // `<=` and `>` become `<` and `>=` of the first day that begins after the instant.
+            case .end: dayNumber(instant) { startOfDay($0) > instant }
+            }
         let isBefore = comparison == .less || comparison == .lessOrEqual
         // PostgreSQL's range of dates. A day beyond it is compared with its end.
         let clamped = min(max(day, -2_440_588), 2_145_031_948)

@@ -25,31 +25,26 @@ extension PostgresDatabase {
     func notKept(_ keepLast: KeepLast, among: SQLFragment = .always, _ scope: RowScope) throws -> SQLFragment {
         let isOther = among == .always ? [] : ["(" + among + ") IS NOT TRUE"]
         if looksUpKeptRows { return .any(isOther + [try listed(.newest(keepLast), scope).mayGo]) }
-        let kept = try keptRows(keepLast, scope)
+        let kept = try inThisState(.newest(keepLast), scope) { try readKeptRows(keepLast, scope) }
         if kept.isEverything { return .any(isOther + [.never]) }
         let date = try scope.date(keepLast.date)
         let attributes = try keepLast.groupedBy.map { try scope.attribute($0) }
         return .all(kept.patterns.map { condition($0, among, attributes, date, scope) })
     }
 
-    /// The kept rows of a rule, found on first use.
-    private func keptRows(_ keepLast: KeepLast, _ scope: RowScope) throws -> KeptRows {
-        let key = Keeper.Key(table: scope.table.oid, kept: .newest(keepLast))
-        let state = try state()
-        if let found = keptRows[key], found.state == state { return found.rows }
-        let found = try readKeptRows(keepLast, scope)
-        keptRows[key] = (found, state)
-        return found
+    /// The kept rows of a rule, which are found once in each state of the database.
+    func inThisState<T>(_ kept: Keeper.Kept, _ scope: RowScope, _ find: () throws -> T) throws -> T {
+        let key = Keeper.Key(table: scope.table.oid, kept: kept)
+        // The server's name of the state that the next statement sees.
+        let state = try texts("SELECT pg_current_snapshot()").first
+        if let known = foundRows[key], known.state == state, let rows = known.rows as? T { return rows }
+        let rows = try find()
+        foundRows[key] = (rows, state)
+        return rows
     }
-
-    /// The server's name of the state of the database that the next statement sees.
-    func state() throws -> String? { try texts("SELECT pg_current_snapshot()").first }
 
     /// Forgets the kept rows of a table. No state of this server covers the effects of triggers and of a cluster's workers.
-    func forgetKeptRows(of table: PostgresTable) {
-        keptRows = keptRows.filter { $0.key.table != table.oid }
-        thinnedRows = thinnedRows.filter { $0.key.table != table.oid }
-    }
+    func forgetKeptRows(of table: PostgresTable) { foundRows = foundRows.filter { $0.key.table != table.oid } }
 
     /// - Parameter among: applied inside, where the server can still look groups up by a hash.
     private func condition(

@@ -26,14 +26,11 @@ extension PostgresDatabase {
             + .joined(lists, by: ", ", empty: .never) + ") AS picked (\(keys)))"
     }
 
-    /// The picks of a rule, found on first use.
+    /// The picks of a rule.
     func thinnedRows(_ thinning: Thinning, _ scope: RowScope) throws -> ThinnedRows {
-        let key = Keeper.Key(table: scope.table.oid, kept: .picks(thinning))
-        let state = try state()
-        if let found = thinnedRows[key], found.state == state { return found.rows }
-        let found = try ThinningQuery(thinning, scope, self).map { try find($0) } ?? ThinnedRows()
-        thinnedRows[key] = (found, state)
-        return found
+        try inThisState(.picks(thinning), scope) {
+            try ThinningQuery(thinning, scope, self).map { try find($0) } ?? ThinnedRows()
+        }
     }
 
     private func find(_ query: ThinningQuery) throws -> ThinnedRows {

@@ -193,9 +193,8 @@ struct SurveyCounts {
         survey.dates.oldest = matching.filter(\.isReadable).compactMap(\.oldest).min()
         survey.dates.newest = matching.filter(\.isReadable).compactMap(\.newest).max()
         survey.dates.newestOfEntity = groups.filter(\.isReadable).compactMap(\.newest).max()
-        survey.dates.newestExpired =
-            matching.filter { $0.isExpired && $0.isFree && $0.isOwn }.compactMap(\.newest).max()
         let gone = matching.filter { $0.isExpired && $0.isFree && $0.isOwn }
+        survey.dates.newestExpired = gone.compactMap(\.newest).max()
         if gone.count == 1, let low = gone[0].least.serverText, let high = gone[0].newestValue.serverText {
             survey.ends = DateEnds(low: low, high: high, rowCount: survey.expiredCount)
         }
