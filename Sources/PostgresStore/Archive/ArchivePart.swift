@@ -34,21 +34,20 @@ final class ArchivePart {
         _ condition: SQLFragment, of scope: RowScope, from source: String, isRepeated: Bool
     ) throws -> Int {
         if takesOthers { try copyOthers(condition, of: scope, from: source) }
-        let table = try archiver.rows(of: scope.table)
+        let table = try archiver.table(.rows, of: scope.table)
         let names = table.columns.map(\.quotedIdentifier).joined(separator: ", ")
         let number = table.rowNumber
         let values = table.columns.map(scope.column).joined(separator: ", ")
-        // As one expression it takes the compiler six seconds.
-        var statement = SQLFragment("WITH gone AS (DELETE FROM \(source) AS \(RowScope.alias)")
-        statement += condition.whereClause
-        statement += " RETURNING \(values)), kept AS (INSERT INTO \(table.sql) (\(names)) "
-        statement += "SELECT \(names) FROM gone RETURNING \(number)) \(Self.span(number)) FROM kept"
+        let statement =
+            "WITH gone AS (DELETE FROM \(source) AS \(RowScope.alias)" + condition.whereClause
+            + " RETURNING \(values)), kept AS (INSERT INTO \(table.sql) (\(names)) "
+            + "SELECT \(names) FROM gone RETURNING \(number)) \(Self.span(number)) FROM kept"
         return try add(connection.onlyRow(statement, isRepeated: isRepeated), to: table)
     }
 
     /// Deletes rows of the rule's table and copies them to the archive. Returns the end of a query for the copies.
     func delete(_ condition: SQLFragment, of scope: RowScope, isRepeated: Bool) throws -> SQLFragment {
-        let table = try archiver.rows(of: scope.table)
+        let table = try archiver.table(.rows, of: scope.table)
         let count = try delete(condition, of: scope, from: scope.source, isRepeated: isRepeated)
         // The copies of a part have consecutive numbers, and these are the last ones.
         let last = portions[table.number]?.upperBound ?? 0
@@ -63,7 +62,7 @@ final class ArchivePart {
     ///   - before: for an UPDATE, a query for the places, keys and fields of the same candles.
     /// - Returns: the number of candles.
     func write(_ statement: SQLFragment, before: SQLFragment? = nil, of candles: CandleTable) throws -> Int {
-        let table = try archiver.candles(of: candles)
+        let table = try archiver.table(.candles, of: candles.table, key: candles.key, candles.fields)
         func list(_ parts: (prefix: String, columns: [String])...) -> String {
             parts.flatMap { part in part.columns.indices.map { "\(part.prefix)_\($0 + 1)" } }.joined(separator: ", ")
         }
@@ -118,13 +117,13 @@ final class ArchivePart {
         try removed.add(condition, from: "\(source) AS \(RowScope.alias)", reach, isBatch: !includingOwn)
         var copies: [(table: ArchiveTable, query: String)] = []
         for table in reach.losing where includingOwn || table.oid != scope.table.oid {
-            let archive = try archiver.rows(of: table)
+            let archive = try archiver.table(.rows, of: table)
             let rows = "SELECT t, c FROM gone_0" + (includingOwn ? "" : " EXCEPT SELECT t, c FROM named_0")
             let names = archive.columns.map(\.quotedIdentifier)
             copies.append((archive, copy(rows, of: table, names, to: archive, names)))
         }
         for cleared in try reach.cleared() {
-            let archive = try archiver.references(of: cleared.table, cleared.columns)
+            let archive = try archiver.table(.references, of: cleared.table, cleared.columns)
             let rows = try cleared.keys.map { key in
                 let parents = RemovedRows.rows(of: RowScope(try connection.requireTable(key.destination)), as: "parent")
                 return
@@ -192,7 +191,7 @@ final class ArchivePart {
     ///   - changes: the increase of ``changes()`` by the delete.
     ///   - ownCount: the number of deleted rows of the rule.
     func check(_ changes: [Int], ownCount: Int) throws {
-        let copied = try reach.losing.dropFirst().map { portions[try archiver.rows(of: $0).number]?.count ?? 0 }
+        let copied = try reach.losing.dropFirst().map { portions[try archiver.table(.rows, of: $0).number]?.count ?? 0 }
         guard changes == copied, rowCount == copied.reduce(ownCount, +) else { throw mismatch }
     }
 

@@ -5,8 +5,7 @@ extension CandleStates {
         let (archive, connection) = (search.archive, search.connection)
         self = try connection.snapshot {
             let parts = archive.parts.filter { part in part.contains { archive.tables[$0.table].holdsCandles } }
-            let present =
-                try archive.mayBeUndoneInPart ? Array(parts.reversed().prefix(while: search.hasRows)) : []
+            let present = try archive.mayBeUndoneInPart ? Array(parts.reversed().prefix(while: search.hasRows)) : []
             let names = archive.tables.enumerated().filter(\.element.holdsCandles).map { ($0, $1.table) }
             var states = try CandleStates(
                 parts, presentCount: present.count, names: Dictionary(uniqueKeysWithValues: names)

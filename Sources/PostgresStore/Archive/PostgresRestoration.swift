@@ -90,8 +90,7 @@ final class PostgresRestoration: RestorationWork {
             // Keys are checked at the end of the statement, when all rows of a circle exist.
             let parts = insertions.enumerated().map { "inserted_\($0) AS (" + $1 + ")" }
             let counts = insertions.indices.map { "(SELECT count(*) FROM inserted_\($0))" }
-            return try writer.count(
-                "WITH " + .joined(parts, by: ", ", empty: .never) + " SELECT \(counts.joined(separator: " + "))")
+            return try writer.count("WITH " + .joined(parts, by: ", ") + " SELECT \(counts.joined(separator: " + "))")
                 == expected
         }
     }
@@ -162,10 +161,9 @@ final class PostgresRestoration: RestorationWork {
             skipped.compactMap { number, left in
                 let rows = archive.tables[number]
                 guard rows.holdsRows, rows.target.oid == table.target.oid else { return nil }
-                let same = zip(rows.archivedKey, table.archivedKey).map { "s.\($0) = r.\($1)" }
                 return
-                    "EXISTS (SELECT 1 FROM \(rows.source) AS s WHERE \(same.joined(separator: " AND ")) AND s.\(rows.rowNumber) = ANY ("
-                    + RestorationTable.list(left) + "))"
+                    "EXISTS (SELECT 1 FROM \(rows.source) AS s WHERE \(table.isOwnRow(of: rows)) AND s.\(rows.rowNumber) = ANY ("
+                    + .list(left, "int8") + "))"
             })
     }
 

@@ -23,27 +23,24 @@ extension PostgresWriter {
     package func beginArchive(_ request: ArchiveRequest) throws(StoreError) {
         let place = ArchivePlace(session: self, schema: request.place)
         let facts = request.facts.sorted { $0.key < $1.key }
-        func list(_ values: [String]) -> SQLFragment { .bound(ServerArray.text(values), "text[]") }
+        func list(_ values: [String]) -> SQLFragment { .list(values, "text") }
         try batch("beginning the archive") {
             if try !place.check() {
                 for (table, columns) in ArchivePlace.catalog {
                     try place.makeTable(place.table(table), "(\(columns))", mark: ArchivePlace.mark)
                 }
             }
-            let rules = SQLFragment.joined(
-                [
-                    list(request.rules.map(\.name)), list(request.rules.map(\.entity)),
-                    list(request.rules.map(\.cutoff.rfc3339)),
-                ], by: ", ", empty: .never)
+            let rules = [
+                request.rules.map(\.name), request.rules.map(\.entity), request.rules.map(\.cutoff.rfc3339),
+            ].map(list)
             let values: [SQLFragment] = [
                 .bound(request.run, "text"), "\(ArchivePlace.format)", .bound(storeIdentifier, "text"),
                 "jsonb_object(" + list(facts.map(\.key)) + ", " + list(facts.map(\.value)) + ")",
                 "(SELECT coalesce(jsonb_agg(jsonb_build_object('name', n, 'entity', e, 'cutoff', c) ORDER BY i), '[]') "
-                    + "FROM unnest(" + rules + ") WITH ORDINALITY AS r (n, e, c, i))",
+                    + "FROM unnest(" + .joined(rules, by: ", ") + ") WITH ORDINALITY AS r (n, e, c, i))",
                 "false, 0, 0",
             ]
-            try execute(
-                "INSERT INTO \(place.table("retention_archives")) SELECT " + .joined(values, by: ", ", empty: .never))
+            try execute("INSERT INTO \(place.table("retention_archives")) SELECT " + .joined(values, by: ", "))
         }
         archiver = RowArchiver(place, run: request.run, rules: request.rules.map(\.name))
     }

@@ -105,11 +105,7 @@ struct RestorationTable: RestorableSource {
         let isIn =
             "\(alias).\(rowNumber) BETWEEN " + SQLFragment.bound("\(rows.lowerBound)", "int8") + " AND "
             + .bound("\(rows.upperBound)", "int8")
-        return known.isEmpty ? isIn : isIn + " AND \(alias).\(rowNumber) <> ALL (" + Self.list(known) + ")"
-    }
-
-    static func list(_ numbers: some Sequence<Int64>) -> SQLFragment {
-        .bound(ServerArray.text(numbers.map { "\($0)" }), "int8[]")
+        return known.isEmpty ? isIn : isIn + " AND \(alias).\(rowNumber) <> ALL (" + .list(known, "int8") + ")"
     }
 
     /// The condition that the store's row `m` has the archived values. A cleared reference may have its old value again.
@@ -196,6 +192,11 @@ struct RestorationTable: RestorableSource {
 
     /// Whether the store has no row `m` of a reference. Only rows with a primary key have archived references.
     var isMissing: String { "num_nulls(\(key.map { "m.\($0.quotedIdentifier)" }.joined(separator: ", "))) > 0" }
+
+    /// The condition that `s`, a row of another table of the archive, is the row of a reference.
+    func isOwnRow(of rows: RestorationTable) -> String {
+        zip(rows.archivedKey, archivedKey).map { "s.\($0) = r.\($1)" }.joined(separator: " AND ")
+    }
 
     /// Whether the delete cleared references.
     func wasCleared(_ update: ReferenceUpdate) -> String {

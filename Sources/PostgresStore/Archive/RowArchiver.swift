@@ -57,28 +57,16 @@ final class RowArchiver {
         self.rules = rules
     }
 
-    /// The archive's table for the rows of a table of the store.
-    func rows(of table: PostgresTable) throws -> ArchiveTable {
-        try found(tables.first { $0.kind == .rows && $0.table.oid == table.oid })
-    }
-
-    /// The archive's table for candles.
-    func candles(of table: CandleTable) throws -> ArchiveTable {
-        try found(
-            tables.first {
-                $0.kind == .candles && $0.table.oid == table.table.oid && $0.key == table.key
-                    && $0.columns == table.fields
-            })
-    }
-
-    /// The archive's table for the references of a table of the store.
-    func references(of table: PostgresTable, _ columns: [String]) throws -> ArchiveTable {
-        try found(tables.first { $0.kind == .references && $0.table.oid == table.oid && $0.columns == columns })
-    }
-
-    private func found(_ table: ArchiveTable?) throws -> ArchiveTable {
-        guard let table else { throw StoreError(.defect, store: place.schema, message: "the archive lacks a table") }
-        return table
+    /// The archive's table for the rows of a table of the store, or for references or candles with some columns.
+    func table(
+        _ kind: ArchivedKind, of table: PostgresTable, key: [String]? = nil, _ columns: [String]? = nil
+    ) throws -> ArchiveTable {
+        let found = tables.first {
+            $0.kind == kind && $0.table.oid == table.oid && $0.key == key ?? $0.key
+                && $0.columns == columns ?? $0.columns
+        }
+        guard let found else { throw StoreError(.defect, store: place.schema, message: "the archive lacks a table") }
+        return found
     }
 
     /// Starts the part of the next transaction, or of a repeated one.
@@ -125,11 +113,11 @@ final class RowArchiver {
                     .bound(run, "text"), "\(table.number), '\(table.kind.rawValue)'",
                     .bound(table.table.schema, "text"), .bound(table.table.relation, "text"),
                     .bound(ArchivePlace.tableName(run, table.number), "text"),
-                    .bound(ServerArray.text(table.key), "text[]"), .bound(ServerArray.text(table.restored), "text[]"),
+                    .list(table.key, "text"), .list(table.restored, "text"),
                 ]
                 try connection.execute(
                     "INSERT INTO \(place.table("retention_tables")) VALUES ("
-                        + .joined(values, by: ", ", empty: .never) + ")")
+                        + .joined(values, by: ", ") + ")")
             }
         }
         tables += added

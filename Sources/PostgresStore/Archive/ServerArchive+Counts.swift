@@ -42,9 +42,8 @@ extension ServerArchive {
     /// Counts the rows whose references can be restored, and those that are neither in the store nor archived. Archived rows stand in for
     /// rows missing from the store.
     private func references(_ table: RestorationTable, _ rows: ClosedRange<Int64>) -> SQLFragment {
-        let own = tables.filter { $0.holdsRows && $0.target.oid == table.target.oid }.map { rows in
-            let same = zip(rows.archivedKey, table.archivedKey).map { "s.\($0) = r.\($1)" }
-            return "EXISTS (SELECT 1 FROM \(rows.source) AS s WHERE \(same.joined(separator: " AND ")))"
+        let own = tables.filter { $0.holdsRows && $0.target.oid == table.target.oid }.map {
+            "EXISTS (SELECT 1 FROM \($0.source) AS s WHERE \(table.isOwnRow(of: $0)))"
         }
         let isArchived = "(\((own + ["FALSE"]).joined(separator: " OR ")))"
         let changes = table.referenceUpdates.map {

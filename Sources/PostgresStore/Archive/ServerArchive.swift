@@ -281,7 +281,7 @@ extension PostgresDatabase {
             AND (t.tgtype & \(events) <> 16 OR t.tgattr = '' OR EXISTS (SELECT 1 FROM pg_attribute a WHERE a.attrelid = t.tgrelid
                 AND a.attnum = ANY (t.tgattr::int2[]) AND (a.attgenerated <> '' OR a.attname = ANY (
             """
-                + .bound(ServerArray.text(columns), "text[]")
+                + .list(columns, "text")
                 + ")))) AND \(TimescaleSQL.isNotItsOwn("t.tgfoid")) ORDER BY 1")
     }
 }

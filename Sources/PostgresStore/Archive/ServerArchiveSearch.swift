@@ -73,6 +73,6 @@ final class ServerArchiveSearch: ArchiveSearch {
         let same = zip(values, relationship.destinationAttributes).map { "\($0) = p.\($1.quotedIdentifier)" }
         return
             "EXISTS (SELECT 1 FROM \(table.source) AS p WHERE \(same.joined(separator: " AND ")) AND p.\(table.rowNumber) = ANY ("
-            + RestorationTable.list(rows) + "))"
+            + .list(rows, "int8") + "))"
     }
 }

@@ -52,12 +52,9 @@ struct CandleTable {
     /// A list of values of the first columns as a table `made`, with the place of each value.
     private func list(_ values: [[StoreValue]]) -> SQLFragment {
         let count = values.first?.count ?? 0
-        let lists = (0..<count).map { column in
-            SQLFragment.bound(ServerArray.text(values.lazy.map { $0[column].serverText }), "text[]")
-        }
+        let lists = (0..<count).map { column in SQLFragment.list(values.lazy.map { $0[column].serverText }, "text") }
         let names = (0..<count).map { "v\($0)" } + ["place"]
-        return "unnest(" + .joined(lists, by: ", ", empty: .never)
-            + ") WITH ORDINALITY AS made (\(names.joined(separator: ", ")))"
+        return "unnest(" + .joined(lists, by: ", ") + ") WITH ORDINALITY AS made (\(names.joined(separator: ", ")))"
     }
 
     /// The value of a column in ``list(_:)``.
@@ -103,14 +100,14 @@ struct CandleTable {
     /// The stored candles of some keys.
     ///
     /// - Parameter lock: how to lock the candles until the transaction ends; empty for no lock.
-    func stored(_ keys: [CandleBuilder.Key], lock: String = "") throws -> [CandleBuilder.Key: Candle] {
+    func stored(_ keys: [CandleBuilder.Key], lock: SQLFragment = "") throws -> [CandleBuilder.Key: Candle] {
         var found: [CandleBuilder.Key: Candle] = [:]
         for (isNull, keys) in Dictionary(grouping: keys, by: isNull) {
             let rows = try connection.rows(
                 (left?.tables ?? "") + "SELECT made.place, \(isGroup) AS is_group, " + .columns(candle.columns)
                     + " FROM " + list(try keys.map(values)) + " JOIN \(scope.from) ON "
                     + .all([SQLFragment(isKey(isNull)), span(keys), left?.condition(scope) ?? .always])
-                    + SQLFragment(lock))
+                    + lock)
             for row in rows {
                 guard try row.isTrue("is_group") else {
                     throw failure(

@@ -11,7 +11,7 @@ extension PostgresDatabase {
             try schema(ofExtension: "timescaledb") == nil ? "" : " AND \(TimescaleSQL.isNoChunk("i.inhrelid"))"
         let query =
             "SELECT name, md5(string_agg(fact, chr(10) ORDER BY fact)) AS fingerprint FROM unnest("
-            + SQLFragment.bound(ServerArray.text(tables), "text[]")
+            + SQLFragment.list(tables, "text")
                 + """
                 ) AS t (name) CROSS JOIN LATERAL (SELECT to_regclass(name)::oid AS root) AS r CROSS JOIN LATERAL (
                     WITH RECURSIVE tree (oid) AS (SELECT root

@@ -89,12 +89,12 @@ public class PostgresDatabase {
     ) throws(StoreError) -> ServerLink {
         let parameters = try address.parameters()
         do throws(ServerFault) {
-            var link = try ServerLink.open(parameters, timeout: .seconds(10))
+            var link = try ServerLink.open(parameters)
             do throws(ServerFault) {
                 try prepare(link, options)
             } catch  where error.isConnectionLost {
                 // The server is running, but cut the session off at its start.
-                link = try ServerLink.open(parameters, timeout: .seconds(10))
+                link = try ServerLink.open(parameters)
                 try prepare(link, options)
             }
             return link

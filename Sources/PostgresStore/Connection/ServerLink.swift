@@ -27,13 +27,11 @@ import PriceStore
 
         /// Opens a session on the first host that accepts one.
         ///
-        /// - Parameters:
-        ///   - parameters: libpq's parameters (`host`, `dbname` …). libpq's environment and files supply missing ones.
-        ///   - timeout: how long to wait for each host, unless `connect_timeout` says it.
+        /// Each host has ten seconds to answer, unless `connect_timeout` says it.
+        ///
+        /// - Parameter parameters: libpq's parameters (`host`, `dbname` …). libpq's environment and files supply missing ones.
         /// - Throws: ``ServerFault`` without a password in its message.
-        static func open(_ parameters: [(name: String, value: String)], timeout: Duration) throws(ServerFault)
-            -> ServerLink
-        {
+        static func open(_ parameters: [(name: String, value: String)]) throws(ServerFault) -> ServerLink {
             var names: [UnsafePointer<CChar>?] = parameters.map { UnsafePointer(strdup($0.name)) }
             var values: [UnsafePointer<CChar>?] = parameters.map { UnsafePointer(strdup($0.value)) }
             defer { for text in names + values { free(UnsafeMutablePointer(mutating: text)) } }
@@ -48,14 +46,14 @@ import PriceStore
             PQsetErrorVerbosity(handle, PQERRORS_VERBOSE)
             PQsetNoticeProcessor(handle, { _, _ in }, nil)
             let hosts = ServerHosts(link.parameters())
-            guard try link.finishConnecting(hosts.timeout ?? timeout) else {
+            guard try link.finishConnecting(hosts.timeout ?? .seconds(10)) else {
                 let silent = link.place
                 let fault = ServerFault(
                     message: "the server at \(silent.host), port \(silent.port), did not answer in time",
                     isConnectionLost: true)
                 guard let others = hosts.after(silent.host, silent.port) else { throw fault }
                 do throws(ServerFault) {
-                    return try open(parameters + others, timeout: timeout)
+                    return try open(parameters + others)
                 } catch {
                     var both = error
                     both.message = fault.message + "; " + error.message
@@ -289,9 +287,7 @@ import PriceStore
 
         private init() {}
 
-        static func open(_ parameters: [(name: String, value: String)], timeout: Duration) throws(ServerFault)
-            -> ServerLink
-        {
+        static func open(_ parameters: [(name: String, value: String)]) throws(ServerFault) -> ServerLink {
             throw ServerFault(
                 message: "this build has no PostgreSQL engine: install the package retention-postgresql, or build with "
                     + "`swift build --traits Postgres`")

@@ -206,7 +206,7 @@ struct DeleteTransaction {
     private func foreseenCounts() throws -> RemovedCounts {
         var removed = RemovedRows(session)
         try removed.add(work.asDeclared)
-        return try removed.counts(work.asDeclared.relationships)
+        return try removed.counts()
     }
 
     /// Throws if rows refer to rows to be deleted and the deletion never deletes the referring rows.

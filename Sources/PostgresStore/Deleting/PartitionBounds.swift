@@ -13,9 +13,9 @@ extension DateSQL {
     func areTrue(
         _ condition: SQLFragment, of bounds: [PartitionBounds?], _ session: PostgresDatabase
     ) throws -> [Bool] {
-        func list(_ values: [String?]) -> SQLFragment { .bound(ServerArray.text(values), "\(orderType)[]") }
+        let (lows, highs) = (bounds.map { $0?.lower }, bounds.map { $0?.upper })
         let places =
-            "unnest(" + list(bounds.map { $0?.lower }) + ", " + list(bounds.map { $0?.upper })
+            "unnest(" + .list(lows, orderType) + ", " + .list(highs, orderType)
             + ") WITH ORDINALITY AS bounds (low, high, place)"
         return try session.rows("SELECT " + condition + " AS holds FROM " + places + " ORDER BY place").map {
             try $0.isTrue("holds")

@@ -55,8 +55,7 @@ extension PostgresDatabase {
             : "(SELECT sum(pg_relation_size(relid)) FROM pg_partition_tree(oid))::int8"
         let order = try rows(
             "SELECT place, coalesce(\(bytes), 0) AS bytes FROM unnest("
-                + .bound(ServerArray.text(expired.map { $0.bounds?.lower }), "\(date.orderType)[]") + ", "
-                + .tables(expired.map(\.oid))
+                + .list(expired.map { $0.bounds?.lower }, date.orderType) + ", " + .list(expired.map(\.oid), "oid")
                 + ") WITH ORDINALITY AS expired (low, oid, place) ORDER BY low")
         return try order.map {
             let part = expired[try $0.int("place") - 1]

@@ -26,7 +26,7 @@ extension BatchDelete {
         }
     }
 
-    /// Deletes the oldest rows of a condition, up to the limit. Returns the place after them; nil if there are no more.
+    /// Deletes the oldest rows, up to the limit. Returns the place after them; nil if there are no more.
     private mutating func inDateOrder(_ date: DateSQL, from place: [StoreValue]) throws -> [StoreValue]? {
         let from = place.first?.serverText
         // If a trigger kept the rows of a date, continue with the next date.

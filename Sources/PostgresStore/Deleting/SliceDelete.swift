@@ -151,7 +151,7 @@ extension BatchDelete {
                 + " ORDER BY edges.edge")
         let starts = [start] + edges
         var slices = try connection.rows(
-            "SELECT width_bucket(\(date.column), " + .bound(ServerArray.text(edges), "\(type)[]")
+            "SELECT width_bucket(\(date.column), " + .list(edges, type)
                 + ") AS slice, count(*) AS rows FROM \(scope.from)" + condition.whereClause + " GROUP BY 1 ORDER BY 1"
         ).map { DateSlices.Slice(start: starts[try $0.int("slice")], rowCount: try $0.int("rows")) }
         // Rows may have arrived before the first date. Others may have deleted all.

@@ -93,8 +93,8 @@ extension BatchDelete {
     /// `access/htup_details.h`.
     private func windowEnd(of leaf: Leaf, after: String?, mostRows: Int) throws -> String? {
         let sizes = try connection.onlyRow(
-            "SELECT pg_relation_size(\(leaf.oid)) / size AS pages, (size - 24) / 28 AS rows_per_page "
-                + "FROM (SELECT current_setting('block_size')::int8 AS size) AS block")
+            "SELECT pg_relation_size(" + .bound("\(leaf.oid)", "oid") + ") / size AS pages, (size - 24) / 28 "
+                + "AS rows_per_page FROM (SELECT current_setting('block_size')::int8 AS size) AS block")
         let (pageCount, rowsPerPage) = try (sizes.int("pages"), sizes.int("rows_per_page"))
         guard mostRows >= rowsPerPage else {
             let place = "\(RowScope.alias).ctid"

@@ -31,7 +31,7 @@ extension PostgresDatabase {
         let source =
             named.isEmpty
             ? "DEFAULT VALUES"
-            : "(\(columns)) VALUES (" + .joined(expressions, by: ", ", empty: .never) + ")"
+            : "(\(columns)) VALUES (" + .joined(expressions, by: ", ") + ")"
         return "INSERT INTO \(target ?? scope.table.sql) AS \(RowScope.alias) " + source
             + (try conflictClause(onConflict, named.map(\.attribute.name), scope))
     }

@@ -48,7 +48,7 @@ struct Holds {
             }
         }
         guard !first.isEmpty else { return nil }
-        let held = SQLFragment.joined(first, by: " UNION ", empty: .never)
+        let held = SQLFragment.joined(first, by: " UNION ")
         guard !keys.isEmpty else { return held }
         let next = try keys.map { key in
             "SELECT parent.tableoid AS t, parent.ctid AS c FROM \(try session.scope(key.source).source) AS child "

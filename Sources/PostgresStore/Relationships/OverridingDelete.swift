@@ -23,7 +23,7 @@ struct OverridingDelete {
         }
         var removed = RemovedRows(session)
         try removed.add(work.request)
-        let predicted = try removed.counts(work.relationships)
+        let predicted = try removed.counts()
         let scope = RowScope(reach.losing[0])
         let own = try session.condition(work.fetchRequest.predicate, scope)
         if let cutoff = work.materializedBefore, scope.table.isHypertable,

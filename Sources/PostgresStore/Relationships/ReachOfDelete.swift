@@ -7,16 +7,14 @@ struct ReachOfDelete {
     private(set) var losing: [PostgresTable]
     /// The keys that refer to these tables, with the delete rules for this delete.
     private(set) var keys: [Relationship] = []
-    /// The request's delete rule for the keys that refer to its table; nil for the declared rule.
-    let override: Relationship.DeleteRule?
+    /// What the request does with rows that refer to its table.
+    let rule: BatchDeleteRequest.RelationshipRule
     /// A key by which cascades return to a table on their path; nil if there is none.
     private(set) var circle: Relationship?
 
     /// With `deny`, only the tables that refer to the table.
-    init(
-        of table: PostgresTable, _ rule: BatchDeleteRequest.RelationshipRule, _ session: PostgresDatabase
-    ) throws {
-        (self.session, losing, override) = (session, [table], rule.deleteRule)
+    init(of table: PostgresTable, _ rule: BatchDeleteRequest.RelationshipRule, _ session: PostgresDatabase) throws {
+        (self.session, losing, self.rule) = (session, [table], rule)
         try follow(table, [], cascades: rule != .deny)
     }
 
@@ -39,6 +37,8 @@ struct ReachOfDelete {
     /// The keys that clear a reference.
     var nullifying: [Relationship] { keys.filter { [.nullify, .setDefault].contains($0.deleteRule) } }
 
+    /// The request's delete rule for the keys that refer to its table; nil for the declared rule.
+    var override: Relationship.DeleteRule? { rule.deleteRule }
     /// Whether the request overrides declared delete rules of existing keys.
     var overridesRules: Bool { override != nil && !keys.isEmpty }
 
@@ -75,7 +75,7 @@ struct ReachOfDelete {
                 WHERE f.contype = 'f' AND f.confupdtype NOT IN ('a', 'r') AND EXISTS (SELECT 1 FROM pg_attribute a
                     WHERE a.attrelid = f.confrelid AND a.attnum = ANY (f.confkey) AND (a.attgenerated <> '' OR a.attname = ANY (
                 """
-                    + .bound(ServerArray.text(cleared.columns), "text[]") + "))) ORDER BY f.oid")
+                    + .list(cleared.columns, "text") + "))) ORDER BY f.oid")
             if let found {
                 return
                     "a reference of \(cleared.table.name) is cleared, to which the key \(try found.text("conname")) of \(try found.text("source")) refers: what "

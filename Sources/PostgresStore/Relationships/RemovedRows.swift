@@ -22,10 +22,8 @@ struct RemovedRows {
         let reach = try ReachOfDelete(of: scope.table, delete.relationships, connection)
         let limits = connection.limits(delete.fetchRequest)
         let chosen = try limits == "" ? "" : connection.order(delete.fetchRequest, scope) + limits
-        try add(
-            .all([condition, "NOT \(isGone(RowScope.alias, in: 0..<step))"]), chosen, from: scope.from,
-            reach,
-            cascades: delete.relationships != .deny)
+        let isLeft: SQLFragment = "NOT \(isGone(RowScope.alias, in: 0..<step))"
+        try add(.all([condition, isLeft]), chosen, from: scope.from, reach)
     }
 
     /// Adds a delete of the rows of a condition.
@@ -36,14 +34,14 @@ struct RemovedRows {
     ///   - isBatch: whether the rows are few, so that to look each place up is cheaper than to read all rows.
     mutating func add(
         _ condition: SQLFragment, _ chosen: SQLFragment = "", from source: String, _ reach: ReachOfDelete,
-        cascades: Bool = true, isBatch: Bool = false
+        isBatch: Bool = false
     ) throws {
         let step = stepCount
         if step > 0 { tables += ", " }
         tables +=
             "named_\(step) (t, c) AS MATERIALIZED (SELECT \(RowScope.alias).tableoid, \(RowScope.alias).ctid FROM \(source)"
             + condition.whereClause + chosen + "), "
-        if !cascades || reach.cascading.isEmpty {
+        if reach.rule == .deny || reach.cascading.isEmpty {
             tables += "gone_\(step) (t, c) AS (SELECT t, c FROM named_\(step))"
         } else {
             let waves = try reach.cascading.map { key in
@@ -90,14 +88,14 @@ struct RemovedRows {
 
     /// Counts the effects of the last step, in one statement. `rows` are those of the step's entity; nil if the date and the remaining rows
     /// are not needed.
-    func counts(_ rule: BatchDeleteRequest.RelationshipRule, _ rows: SurveyRows? = nil) throws -> RemovedCounts {
+    func counts(_ rows: SurveyRows? = nil) throws -> RemovedCounts {
         let step = stepCount - 1
         let reach = reaches[step]
         let (stays, isThere) = ("NOT \(isGone("child", in: 0...step))", "NOT \(isGone("child", in: 0..<step))")
         var columns: [SQLFragment] = [
             "(SELECT count(*) FROM named_\(step)) AS named", "(SELECT count(*) FROM gone_\(step)) AS gone",
         ]
-        let nullified = try (rule == .deny ? [] : reach.nullifying).map {
+        let nullified = try (reach.rule == .deny ? [] : reach.nullifying).map {
             "SELECT child.tableoid, child.ctid\(try references($0, in: [step])) AND \(stays)"
         }
         columns.append(
@@ -124,7 +122,7 @@ struct RemovedRows {
             case .nullify where try !isNullable(key, reach): counted = isThere
             case .setDefault: counted = isThere
             case .cascade, .nullify:
-                guard rule == .deny else { continue }
+                guard reach.rule == .deny else { continue }
                 counted = stays
             }
             columns.append(
@@ -132,7 +130,7 @@ struct RemovedRows {
                     + "AND \(counted)) AS obstacles) AS obstacle_\(suspects.count)")
             suspects.append(key)
         }
-        let query = tables + " SELECT " + .joined(columns, by: ", ", empty: .never)
+        let query = tables + " SELECT " + .joined(columns, by: ", ")
         let row = try connection.onlyRow(query)
         let named = try row.int("named")
         var counts = RemovedCounts(
@@ -170,7 +168,7 @@ struct RemovedRows {
                 + "AND f.conrelid = \(child.oid) AND f.confrelid = \(try connection.requireTable(key.destination).oid) "
                 + "AND (SELECT array_agg(k.attname::text ORDER BY p.place) FROM unnest(f.conkey) WITH ORDINALITY AS p (n, place) "
                 + "JOIN pg_attribute k ON k.attrelid = f.conrelid AND k.attnum = p.n) = "
-                + .bound(ServerArray.text(key.sourceAttributes), "text[]"))
+                + .list(key.sourceAttributes, "text"))
         return !names.isEmpty && Set(names).isDisjoint(with: required)
     }
 }
@@ -200,7 +198,7 @@ extension SurveyQuery {
             if !table.isHypertable || names.contains(table.name) { try removed.add(earlier) }
         }
         try removed.add(delete)
-        let counts = try removed.counts(request.relationships, rows)
+        let counts = try removed.counts(rows)
         survey.expiredCount = counts.named
         survey.related.cascadedCount = counts.cascaded
         if counts.cascaded > 0 { survey.related.cascadedCounts = try removed.cascadedCounts() }

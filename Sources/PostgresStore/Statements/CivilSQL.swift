@@ -43,9 +43,7 @@ struct CivilSQL {
     ) -> SQLFragment {
         guard !zone.isUTC else { return SQLFragment(local) }
         let pieces = zone.offsetPieces(from: firstChange, to: lastChange, occurrence)
-        func list(_ seconds: [Int64]) -> SQLFragment {
-            .bound(ServerArray.text(seconds.map { "\($0 * unit)" }), "int8[]")
-        }
+        func list(_ seconds: [Int64]) -> SQLFragment { .list(seconds.map { $0 * unit }, "int8") }
         return "(\(local) - (" + list(pieces.map(\.offset)) + ")[width_bucket(\(local)::int8, "
             + list(pieces.dropFirst().map(\.localStart)) + ") + 1])"
     }

@@ -107,7 +107,7 @@ struct DateSQL {
     /// The code of the first condition that holds; 0 if none does.
     static func code(_ codes: [(condition: SQLFragment, code: Int)]) -> SQLFragment {
         let cases: [SQLFragment] = codes.map { "WHEN " + $0.condition + " THEN \($0.code)" }
-        return "CASE " + .joined(cases, by: " ", empty: .never) + " ELSE 0 END"
+        return "CASE " + .joined(cases, by: " ") + " ELSE 0 END"
     }
 
     /// The conditions of ``code(before:)``. The first one that holds decides.
@@ -125,7 +125,7 @@ struct DateSQL {
             if type != .integer { codes.append(("NOT (" + isFinite + ")", 3)) }
             let untrusted = untrusted
             if !untrusted.isEmpty {
-                codes.append(("\(column) IN (" + .joined(untrusted, by: ", ", empty: .never) + ")", 4))
+                codes.append(("\(column) IN (" + .joined(untrusted, by: ", ") + ")", 4))
             }
             codes.append(("NOT (" + bound(.greaterOrEqual, .earliest) + ")", 5))
             if let latest = date.latest { codes.append(("NOT (" + bound(.lessOrEqual, .end(latest)) + ")", 6)) }

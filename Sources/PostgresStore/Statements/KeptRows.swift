@@ -60,13 +60,12 @@ extension PostgresDatabase {
         }
         guard !present.isEmpty else { return isOlder(than: .bound(pattern.thresholds.first, date.orderType)) }
         let lists =
-            zip(present, pattern.values).map {
-                SQLFragment.bound(ServerArray.text($1), "\(scope.table.valueType($0))[]")
-            } + [.bound(ServerArray.text(pattern.thresholds), "\(date.orderType)[]")]
+            zip(present, pattern.values).map { SQLFragment.list($1, scope.table.valueType($0)) }
+            + [.list(pattern.thresholds, date.orderType)]
         let names = present.indices.map { "g\($0)" } + ["threshold"]
         let same = zip(present, present.indices).map { SQLFragment("\(scope.column($0.name)) = kept.g\($1)") }
         let kept =
-            " FROM unnest(" + SQLFragment.joined(lists, by: ", ", empty: .never)
+            " FROM unnest(" + SQLFragment.joined(lists, by: ", ")
             + ") AS kept (\(names.joined(separator: ", "))) WHERE "
         // Citus parses no date inside a query of a list.
         if scope.table.isDistributed, date.reading == .parsed {

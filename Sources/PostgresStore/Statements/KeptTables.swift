@@ -54,7 +54,11 @@ extension PostgresDatabase {
     func listKept(_ keepers: [Keeper], _ table: PostgresTable, isFirst: Bool) throws(StoreError) {
         guard isFirst || keepers.contains(where: { keptTables[key($0, table)] == nil }) else { return }
         try batch("listing the rows that \(table.name) keeps", isolation: "REPEATABLE READ") {
-            if isFirst { try dropKeptTables() }
+            if isFirst {
+                let names = keptTables.values.flatMap(\.names)
+                if !names.isEmpty { try execute("DROP TABLE IF EXISTS \(names.joined(separator: ", "))") }
+                keptTables = [:]
+            }
             try makeKeptTables(keepers, table)
         }
     }
@@ -68,25 +72,8 @@ extension PostgresDatabase {
         return try body()
     }
 
-    /// The error of a batch during which kept rows may have changed. The next try finds them again.
-    ///
-    /// - Parameter byTriggers: whether triggers may have changed them. They would do so in each try, so the rule fails.
-    func keptRowsChanged(byTriggers: Bool) -> StoreError {
-        let culprit = byTriggers ? ", by a trigger or by another program" : ""
-        return StoreError(
-            byTriggers ? .constraint : .busy, store: name,
-            message: "rows that a rule keeps are deleted or changed while a batch deletes others\(culprit)",
-            engineCode: "SQLSTATE 40001", hint: "nothing of this batch is deleted; run again")
-    }
-
     private func key(_ keeper: Keeper, _ table: PostgresTable) -> Keeper.Key {
         Keeper.Key(table: table.oid, kept: keeper.kept)
-    }
-
-    private func dropKeptTables() throws {
-        let names = keptTables.values.flatMap(\.names)
-        if !names.isEmpty { try execute("DROP TABLE IF EXISTS \(names.joined(separator: ", "))") }
-        keptTables = [:]
     }
 
     private func makeKeptTables(_ keepers: [Keeper], _ table: PostgresTable) throws {
@@ -151,7 +138,12 @@ extension PostgresDatabase {
             var rest = ArraySlice(lists)
             for tables in try keepers.map({ try listed($0.kept, scope) }) {
                 for query in tables.changed(Array(rest.prefix(tables.touched.count))) where try exists(query) {
-                    throw keptRowsChanged(byTriggers: firesTriggers)
+                    // The next try finds them again. Triggers would change them in each try, so the rule fails.
+                    let culprit = firesTriggers ? ", by a trigger or by another program" : ""
+                    throw StoreError(
+                        firesTriggers ? .constraint : .busy, store: name,
+                        message: "rows that a rule keeps are deleted or changed while a batch deletes others\(culprit)",
+                        engineCode: "SQLSTATE 40001", hint: "nothing of this batch is deleted; run again")
                 }
                 rest = rest.dropFirst(tables.touched.count)
             }

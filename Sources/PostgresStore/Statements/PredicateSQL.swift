@@ -26,7 +26,7 @@ extension PostgresDatabase {
         case .isIn(let name, let values):
             let attribute = try scope.attribute(name)
             return "\(scope.column(attribute.name)) IN ("
-                + .joined(try values.map { try bound($0, attribute, scope) }, by: ", ", empty: .never) + ")"
+                + .joined(try values.map { try bound($0, attribute, scope) }, by: ", ") + ")"
         case .isNull(let name):
             return "\(scope.column(try scope.attribute(name).name)) IS NULL"
         case .isNotNull(let name):
@@ -99,7 +99,7 @@ extension PostgresDatabase {
         let key = try requireKey(scope)
         func side(_ values: [StoreValue]) throws -> SQLFragment {
             let parts = try zip(scope.keyAttributes, values).map { try bound($1, $0, scope) }
-            return "(" + .joined(parts, by: ", ", empty: .never) + ")"
+            return "(" + .joined(parts, by: ", ") + ")"
         }
         let columns = "(\(key.joined(separator: ", ")))"
         var parts: [SQLFragment] = []
@@ -133,11 +133,9 @@ extension PostgresDatabase {
             }
         }
         let lists = scope.keyAttributes.enumerated().map { place, attribute in
-            SQLFragment.bound(
-                ServerArray.text(ids.map { $0.key[place].serverText }), "\(scope.table.valueType(attribute))[]")
+            SQLFragment.list(ids.map { $0.key[place].serverText }, scope.table.valueType(attribute))
         }
-        return "(\(key.joined(separator: ", "))) IN (SELECT * FROM unnest("
-            + .joined(lists, by: ", ", empty: .never) + "))"
+        return "(\(key.joined(separator: ", "))) IN (SELECT * FROM unnest(" + .joined(lists, by: ", ") + "))"
     }
 
     /// The ID of a row, from the values of its key.

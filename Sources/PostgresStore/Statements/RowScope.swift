@@ -31,7 +31,7 @@ struct RowScope {
     }
 
     /// The condition that a row is in one of some tables.
-    static func isIn(_ oids: [Int]) -> SQLFragment { "\(alias).tableoid = ANY (" + .tables(oids) + ")" }
+    static func isIn(_ oids: [Int]) -> SQLFragment { "\(alias).tableoid = ANY (" + .list(oids, "oid") + ")" }
 
     /// The columns of the key in SQL; empty if the table has no primary key.
     var key: [String] { table.entity.primaryKey.map(column) }

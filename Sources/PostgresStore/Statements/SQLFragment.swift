@@ -51,19 +51,23 @@ struct SQLFragment: Hashable, ExpressibleByStringInterpolation {
     static let never = SQLFragment("FALSE")
 
     /// The parts, joined by a separator; `empty` if there are none.
-    static func joined(_ parts: [SQLFragment], by separator: SQLFragment, empty: SQLFragment) -> SQLFragment {
+    static func joined(_ parts: [SQLFragment], by separator: SQLFragment, empty: SQLFragment = .never) -> SQLFragment {
         guard let first = parts.first else { return empty }
         return parts.dropFirst().reduce(first) { $0 + separator + $1 }
     }
 
     /// Columns of a query with their names in the result.
     static func columns(_ columns: [NamedSQL]) -> SQLFragment {
-        joined(columns.map { $0.sql + " AS \($0.name)" }, by: ", ", empty: .never)
+        joined(columns.map { $0.sql + " AS \($0.name)" }, by: ", ")
     }
 
-    /// A bound list of tables by `oid`.
-    static func tables(_ oids: some Sequence<Int>) -> SQLFragment {
-        .bound(ServerArray.text(oids.map { "\($0)" }), "oid[]")
+    /// A bound list of values with their type: `$1::int8[]`.
+    static func list(_ values: some Sequence<String?>, _ type: String) -> SQLFragment {
+        .bound(ServerArray.text(values), type + "[]")
+    }
+
+    static func list(_ numbers: some Sequence<some BinaryInteger>, _ type: String) -> SQLFragment {
+        .list(numbers.map { "\($0)" }, type)
     }
 
     /// The conjunction of conditions, each in parentheses. Conditions that are always true are left out.
@@ -76,7 +80,7 @@ struct SQLFragment: Hashable, ExpressibleByStringInterpolation {
     /// The disjunction of conditions, each in parentheses.
     static func any(_ parts: [SQLFragment]) -> SQLFragment {
         if parts.count == 1 { return parts[0] }
-        return joined(parts.map { "(" + $0 + ")" }, by: " OR ", empty: .never)
+        return joined(parts.map { "(" + $0 + ")" }, by: " OR ")
     }
 
     /// The condition as a WHERE clause with a leading space; empty if it is always true.

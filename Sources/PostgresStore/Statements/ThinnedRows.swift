@@ -17,13 +17,11 @@ extension PostgresDatabase {
         if looksUpKeptRows { return try listed(.picks(thinning), scope).mayGo }
         let found = try thinnedRows(thinning, scope)
         guard !found.counts.isEmpty else { return .always }
-        let lists = zip(scope.keyAttributes, found.keys).map {
-            SQLFragment.bound(ServerArray.text($1), "\(scope.table.valueType($0))[]")
-        }
+        let lists = zip(scope.keyAttributes, found.keys).map { SQLFragment.list($1, scope.table.valueType($0)) }
         let keys = lists.indices.map { "k\($0)" }.joined(separator: ", ")
         // A subquery without outer references is hashed. A join might read it again for each row.
         return "(\(scope.key.joined(separator: ", "))) NOT IN (SELECT \(keys) FROM unnest("
-            + .joined(lists, by: ", ", empty: .never) + ") AS picked (\(keys)))"
+            + .joined(lists, by: ", ") + ") AS picked (\(keys)))"
     }
 
     /// The picks of a rule.

@@ -64,7 +64,7 @@ struct ThinningQuery {
         var query = "WITH found AS (" + found + "), ends AS (\(ends.joined(separator: " UNION ALL "))) "
         let columns = (["bucket", "h", "value", "price", "expired"] + names + keys).joined(separator: ", ")
         for (number, buckets) in cells.buckets.enumerated() {
-            let list = SQLFragment.bound(ServerArray.text(buckets.map { $0.map { "\($0)" } }), "int4[]")
+            let list = SQLFragment.list(buckets.map { $0.map { "\($0)" } }, "int4")
             let bucket = (names + ["bucket"]).joined(separator: ", ")
             let isLive =
                 thinning.pick == .last
@@ -136,11 +136,8 @@ struct ThinningQuery {
     var isThere: SQLFragment {
         scope.isThere(
             "picked", needsPlaces: !thinning.among.holds.isEmpty,
-            (zip(groups, names) + [(price ?? "NULL", "price")]).map {
-                "\($0) IS NOT DISTINCT FROM picked.\($1)"
-            } + [
-                date.bucketValue + " IS NOT DISTINCT FROM picked.value", date.readable(), among,
-            ])
+            (zip(groups, names) + [(price ?? "NULL", "price")]).map { "\($0) IS NOT DISTINCT FROM picked.\($1)" }
+                + [date.bucketValue + " IS NOT DISTINCT FROM picked.value", date.readable(), among])
     }
 
     /// For each tier, the bucket of a row whose pick is kept; NULL if the row has passed the tier's age.
@@ -179,7 +176,7 @@ extension DateSQL {
     /// The number of given instants that are not after a row's date.
     fileprivate func place(among starts: [Instant]) -> SQLFragment {
         func count(of value: SQLFragment, among starts: [String], _ type: String) -> SQLFragment {
-            "width_bucket(" + value + "::\(type), " + .bound(ServerArray.text(starts), "\(type)[]") + ")"
+            "width_bucket(" + value + "::\(type), " + .list(starts, type) + ")"
         }
         guard date.encoding.isNumeric else {
             return type == .timestamptz

@@ -155,7 +155,7 @@ struct SurveyCounts {
         let code = DateSQL.code(codes.map { (SQLFragment(name($0.condition)), $0.code) })
         let names = zip(flags, ["matches", "free", "own"]).map { "\(name($0)) AS \($1)" }.joined(separator: ", ")
         let kinds =
-            "SELECT " + .joined(conditions, by: ", ", empty: .never)
+            "SELECT " + .joined(conditions, by: ", ")
             + ", count(*) AS rows, min(\(order)) AS least, max(\(order)) AS most, max(" + candidate
             + ") AS candidate FROM " + rows.from + among.whereClause
             + " GROUP BY \(conditions.indices.map { "\($0 + 1)" }.joined(separator: ", "))"

@@ -283,8 +283,7 @@ struct SurveyQuery {
         // The fixed cost of a batch is that of many rows if it goes to several servers, or reads all rows.
         if keepsRows, table.entity.primaryKey.isEmpty { survey.firstBatchRows = 200_000 }
         if table.isDistributed { survey.firstBatchRows = try session.isInUseByOthers() ? 200_000 : 2_000_000 }
-        survey.index.name =
-            index?.name ?? (rows.date.reading == .ordered ? table.blockIndex(request.date)?.name : nil)
+        survey.index.name = index?.name ?? (rows.date.reading == .ordered ? table.blockIndex(request.date)?.name : nil)
         if survey.methodObstacles[.partitions] == nil { possible.insert(.partitions, at: 0) }
         survey.possibleMethods = possible
         survey.method = possible[0]
