@@ -179,24 +179,6 @@ struct RunLedgerTests {
         #expect(try file.ledger().memory().lastRun == ReportSample.asOf.advanced(byMicroseconds: 7 * hour))
     }
 
-    @Test func queriesNarrowTheRuns() throws {
-        let file = try LedgerFile()
-        for index in 0..<5 {
-            let rules = index == 2 ? [ReportSample.gold, ReportSample.refused] : [ReportSample.gold]
-            try record(
-                report("01\("ABCDE".map(String.init)[index])", hour: Int64(index) * 2, rules: rules), in: file.ledger())
-        }
-        func names(_ query: LedgerHistory.Query) throws -> [String] { try file.runs(query).map(\.report.runID) }
-        #expect(try names(.init()) == ["01A", "01B", "01C", "01D", "01E"])
-        #expect(try names(.init(last: 2)) == ["01D", "01E"])
-        #expect(try names(.init(rule: "old-fx")) == ["01C"])
-        #expect(try file.runs(.init(rule: "old-fx")).first?.report.rules.map(\.name) == ["old-fx"])
-        #expect(try names(.init(since: ReportSample.asOf.advanced(byMicroseconds: 6 * hour))) == ["01D", "01E"])
-        #expect(try names(.init(outcome: "refused")) == ["01C"])
-        #expect(try names(.init(last: 1, outcome: "completed")) == ["01E"])
-        #expect(try names(.init(run: "01b")) == ["01B"])
-    }
-
     @Test func moreRunsThanAPageAreAllRead() throws {
         let file = try LedgerFile()
         let ledger = try file.ledger()
