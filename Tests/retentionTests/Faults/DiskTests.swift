@@ -98,4 +98,26 @@ struct DiskTests {
         #expect(made.contains("disk/prices.sqlite.retention-lock") && made.contains("disk/retention.ledger.sqlite"))
         #expect(!made.contains("link.sqlite.retention-lock"))
     }
+
+    /// Where the copy, or the copy with the new rows, does not fit, nothing is counted. The run needs no copy.
+    @Test(arguments: [100, 600])
+    func withoutRoomForACopyNothingIsCounted(_ kilobytes: Int) throws {
+        let job = try LaunchedJob(
+            Sample.price + Sample.rows(5000, daysAgo: 100) + Sample.rows(1, daysAgo: 0),
+            policy: Sample.policy(Sample.rule(), head: "pending: [{ files: 'new/*.csv', entity: Price }]"))
+        let lines = (0..<20_000).map { "\(String(repeating: "x", count: 50)),\(1_500_000_000 + $0)" }
+        try job.folder.write("symbol,at\n" + lines.joined(separator: "\n") + "\n", to: "new/a.csv")
+        let mounted = try LaunchedProgram.shell(
+            "mkdir small && mount -t tmpfs -o size=\(kilobytes)k none small", in: job.folder.url)
+        try #require(mounted.status == 0)
+        defer { _ = try? LaunchedProgram.shell("umount -l small", in: job.folder.url) }
+        let end = try LaunchedProgram.shell("SQLITE_TMPDIR=$PWD/small retention run --dry-run", in: job.folder.url)
+        #expect(end.status == 65 && end.output.contains("Nothing was changed, and nothing was counted"), "\(end)")
+        #expect((end.output + end.errors).contains("there is no room for a copy of the store in"), "\(end)")
+        let check = try LaunchedProgram.shell("SQLITE_TMPDIR=$PWD/small retention check", in: job.folder.url)
+        #expect(check.status == 0 && check.output.contains("there is no room for a copy"), "\(check)")
+        #expect(try FileManager.default.contentsOfDirectory(atPath: job.path("small")) == [])
+        let run = try LaunchedProgram.shell("SQLITE_TMPDIR=$PWD/small retention run", in: job.folder.url)
+        #expect(run.status == 0, "\(run)")
+    }
 }
