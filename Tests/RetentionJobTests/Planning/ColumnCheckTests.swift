@@ -1,10 +1,11 @@
 import PriceStore
+import RetentionPolicy
 import Testing
 
 @testable import RetentionJob
 
-/// A `where` is compared with the values that a column can have.
-struct TextCheckTests {
+/// What is said of columns of a server, too: a `where` is compared with the values that one can have, and a price is a number.
+struct ColumnCheckTests {
     @Test(
         arguments: [
             (StorePredicate.compare("side", .equal, .text("buy")), nil),
@@ -26,5 +27,17 @@ struct TextCheckTests {
                 side, Attribute(name: "name", affinity: .text), Attribute(name: "price", affinity: .real),
             ])
         #expect(entity.textTrouble(of: filter)?.reason == expected)
+    }
+
+    @Test(
+        arguments: [
+            ("REAL", .real, nil), ("", .none, nil), ("ANY", .none, nil), ("blob", .none, nil),
+            ("VARCHAR", .text, "tick.p is a column for text, and"),
+            ("money", .none, "tick.p is a column of type money, and"),
+        ] as [(String, Attribute.Affinity, String?)])
+    func aPriceIsANumber(_ type: String, _ affinity: Attribute.Affinity, _ message: String?) {
+        let tick = Entity(name: "tick", attributes: [Attribute(name: "p", affinity: affinity, declaredType: type)])
+        let found = StoreCheck.numberTrouble("p", of: tick, at: Mark(line: 1, column: 1))?.message
+        #expect(found?.prefix { $0 != "," } == message?.prefix { $0 != "," })
     }
 }
