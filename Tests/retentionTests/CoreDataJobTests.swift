@@ -152,6 +152,21 @@ struct CoreDataJobTests {
         #expect(try job.text("new/a.csv.rejected").contains("price must have a value"))
     }
 
+    /// Objects that belong to a symbol become candles of it; those to which others belong do not.
+    @Test func objectsBecomeCandles() throws {
+        let rollup = "rollup: { into: candle, every: 1h, per: [symbol], price: price, volume: volume }"
+        let job = try job(rollup, objects: GoldObjects(.symbol, rows: 3000, until: 1_767_398_400))
+        let asOf = ["--as-of", "2026-01-02T00:30:00Z"]
+        let run = try job.report(asOf)
+        // From 2025-12-31T22:00Z to 2026-01-02T00:00Z.
+        #expect(run.exitCode == 0 && run.rules[0].cutoff == "2026-01-02T00:00:00Z", "\(run)")
+        #expect(run.rules[0].deleted == 1560 && run.rules[0].candlesCreated == 26, "\(run)")
+        #expect(try job.report(asOf).rules[0].deleted == 0)
+        let detail = try self.job(rollup, objects: GoldObjects(.detail)).retention("check")
+        #expect(detail.status == 78, "\(detail)")
+        #expect(detail.words.contains("rows of PriceDetail refer to rows of YahooGoldPricePoint"), "\(detail)")
+    }
+
     @Test func inspectShowsTheModel() throws {
         let end = try job().retention("inspect", "prices.sqlite")
         #expect(end.status == 0)
