@@ -64,13 +64,10 @@ final class PendingStoreFixture {
 
     /// The dates in the store, in order.
     func dates() throws -> [Int64] {
-        try rows().compactMap { if case .integer(let date) = $0[0] { date } else { nil } }
-    }
-
-    func rows() throws -> [[StoreValue]] {
         try writer().fetch(
             StoreFetchRequest(entity: "Price", sortDescriptors: [StoreSortDescriptor("updateTime")]),
-            attributes: ["updateTime", "price", "symbol"])
+            attributes: ["updateTime"]
+        ).compactMap { if case .integer(let date) = $0[0] { date } else { nil } }
     }
 
     func hasTakenRecord() throws -> Bool { try writer().entity(named: TakenFiles.entityName) != nil }

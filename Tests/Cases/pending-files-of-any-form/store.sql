@@ -1,0 +1,1 @@
+CREATE TABLE Price(updateTime INTEGER UNIQUE, price REAL, symbol TEXT);
