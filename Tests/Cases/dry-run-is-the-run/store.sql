@@ -26,10 +26,10 @@ CREATE TABLE Filtered(id INTEGER PRIMARY KEY, symbol TEXT, price REAL, at INTEGE
 CREATE INDEX Filtered_at ON Filtered(at);
 INSERT INTO Filtered(symbol, price, at) VALUES ('XAUUSD', 1.5, unixepoch('2025-04-01')), (NULL, 1, 1600000000), ('A', NULL, 1600000000),
 ('A', 1, 1600000000), ('B', 2, 1600000000), ('C', 3, 1600000000), (NULL, NULL, 1600000000), ('D', 9, NULL);
--- DELETE triggers: what they delete is no row of the rule and no relationship.
+-- DELETE triggers: what they delete is no row of the rule and no relationship. A row at the cutoff is kept.
 CREATE TABLE Triggered(id INTEGER PRIMARY KEY, at INTEGER);
 CREATE INDEX Triggered_at ON Triggered(at);
-INSERT INTO Triggered(at) SELECT unixepoch('2024-12-22') - value FROM json_each('[0, 1, 2, 3, 4, 5, 6]') UNION ALL SELECT unixepoch('2025-04-01') - value FROM json_each('[0, 1]');
+INSERT INTO Triggered(at) SELECT unixepoch('2024-12-22') - value FROM json_each('[0, 1, 2, 3, 4, 5, 6]') UNION ALL SELECT unixepoch('2025-04-01') - value FROM json_each('[0, 1]') UNION ALL SELECT unixepoch('2025-03-02') - value FROM json_each('[0, 1]');
 CREATE TABLE Gone(id, at);
 CREATE TABLE Beside(triggered INTEGER, at INTEGER);
 INSERT INTO Beside SELECT id, at FROM Triggered;

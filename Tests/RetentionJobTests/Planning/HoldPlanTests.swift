@@ -5,7 +5,8 @@ import Testing
 
 @testable import RetentionJob
 
-/// Which holds are in force, which cannot be evaluated, and what they mean for rules.
+/// What holds keep, and when they end. Which cannot be evaluated is in the cases `hold-that-cannot-be-evaluated` and
+/// `holds-and-the-rules-that-they-concern`.
 @Suite struct HoldPlanTests {
     private static let day: Int64 = 86_400
 
@@ -31,10 +32,6 @@ import Testing
             policy: policy(file, holds, rules), asOf: PriceFile.now, clock: PriceFile.now, memory: memory,
             countsAllRows: true
         ).plan(reader: try file.reader())
-    }
-
-    private func refusals(_ plan: Plan) -> [RefusalCode?] {
-        plan.steps.map { if case .refused(let refusal) = $0.disposition { refusal.code } else { nil } }
     }
 
     @Test func rowsUnderAHoldAreNotExpired() throws {
@@ -63,60 +60,6 @@ import Testing
         #expect(step.survey.kept.byRuleCount == 2 && step.survey.kept.heldCount == 2 && step.survey.expiredCount == 6)
     }
 
-    // MARK: Holds that cannot be evaluated
-
-    @Test func anUnknownEntityRefusesEveryRule() throws {
-        let file = try PriceFile("CREATE TABLE other (id INTEGER PRIMARY KEY, at INTEGER)")
-        try file.addPrices(daysOld: [0, 50])
-        let rules = [Rule.prices(), .prices("others") { $0.entity = "other" }]
-        let found = try plan(file, [Self.hold { $0.entity = "prices" }], rules)
-        #expect(refusals(found) == [.holdUnusable, .holdUnusable])
-        let message = try #require(found.steps[0].report.message)
-        #expect(message.contains("the store has no entity 'prices'; did you mean 'price'?"), "\(message)")
-        #expect(message.contains("This cannot be accepted"))
-        let checked = try StoreCheck.diagnostics(
-            policy: policy(file, [Self.hold { $0.entity = "prices" }], rules), reader: try file.reader(),
-            clock: PriceFile.now)
-        let errors = checked.filter { $0.severity == .error }
-        #expect(errors.count == 1 && errors.first?.message.contains("hold_unusable") == true, "\(checked)")
-        // A run refuses the rules and not the whole policy.
-        #expect(
-            try StoreCheck.diagnostics(
-                policy: policy(file, [Self.hold { $0.entity = "prices" }], rules), reader: try file.reader(),
-                clock: PriceFile.now, includingAdvice: false
-            ).isEmpty)
-    }
-
-    /// One hold and what is wrong with it.
-    static let mistakes: [(change: @Sendable (inout Hold) -> Void, text: String)] = [
-        (
-            { $0.filter = .compare("symbl", .equal, .text("XAU")) },
-            "price has no attribute 'symbl'; did you mean 'symbol'?"
-        ),
-        (
-            {
-                $0.entity = "other"; $0.from = HoldPlanTests.instant(daysAgo: 9)
-            }, "no rule names one of other"
-        ),
-        ({ $0.entity = "seen" }, "seen is a view"), ({ $0.entity = "words" }, "words is a virtual table"),
-    ]
-
-    @Test(arguments: mistakes.indices) func whatCannotBeEvaluatedRefusesTheRulesThatItMayConcern(_ index: Int) throws {
-        let file = try PriceFile(
-            """
-            CREATE TABLE other (id INTEGER PRIMARY KEY, price INTEGER REFERENCES price ON DELETE CASCADE, at INTEGER);
-            CREATE TABLE third (id INTEGER PRIMARY KEY, at INTEGER); CREATE VIEW seen AS SELECT * FROM price;
-            CREATE VIRTUAL TABLE words USING fts5(word)
-            """)
-        try file.addPrices(daysOld: [0, 50])
-        let mistake = Self.mistakes[index]
-        let found = try plan(
-            file, [Self.hold("audit", mistake.change)], [.prices(), .prices("third") { $0.entity = "third" }])
-        // The rows of a view or a virtual table may be anybody's.
-        #expect(refusals(found) == [.holdUnusable, index > 1 ? .holdUnusable : nil])
-        #expect(found.steps[0].report.message?.contains(mistake.text) == true, "\(found.steps[0].report.message ?? "")")
-    }
-
     /// Whatever such a hold means, no pending row may replace a row that it may concern.
     @Test func pendingRowsReplaceNothingBesideAHoldWithoutAnEntity() throws {
         let file = try PriceFile()
@@ -128,62 +71,6 @@ import Testing
         #expect(
             try HoldPlan.rowsToSpare(policy, clock: PriceFile.now, reader: file.reader())
                 == [HeldRows(name: "audit", entity: "price", rows: .all)])
-    }
-
-    // MARK: Holds by references
-
-    /// The rule deletes rows of the hold's entity, and clears the reference by which they are held: in the same rows, in rows of the
-    /// same batch, or of a later one.
-    static let clearing = [
-        ("up INTEGER REFERENCES price ON DELETE SET NULL", "", Rule.RelationshipSetting.asDeclared, "price", "up"),
-        ("up INTEGER REFERENCES price ON DELETE SET DEFAULT", "", .asDeclared, "price", "up"),
-        ("up INTEGER REFERENCES price", "", .nullify, "price", "up"),
-        // Rows that a cascade takes refer to each other, or to what goes with them.
-        ("more INTEGER", ", up INTEGER REFERENCES child ON DELETE SET NULL", .asDeclared, "child", "up"),
-        ("more INTEGER", ", up INTEGER REFERENCES price ON DELETE SET NULL", .asDeclared, "child", "up"),
-    ]
-
-    @Test(arguments: clearing.indices) func aReferenceThatTheRuleClearsRefusesIt(_ index: Int) throws {
-        let (own, more, relationships, entity, name) = Self.clearing[index]
-        let file = try PriceFile(
-            """
-            ALTER TABLE price ADD COLUMN \(own);
-            CREATE TABLE child (id INTEGER PRIMARY KEY, price INTEGER REFERENCES price ON DELETE CASCADE\(more))
-            """)
-        try file.addPrices(daysOld: [0, 50])
-        let rule = Rule.prices { $0.relationships = relationships }
-        func refusal(_ attribute: String) throws -> String? {
-            let hold = Self.hold {
-                $0.entity = entity
-                $0.filter = .compare(attribute, .equal, .integer(99))
-            }
-            let step = try #require(try plan(file, [hold], [rule]).steps.first)
-            guard case .refused(let refusal) = step.disposition else { return nil }
-            #expect(refusal.code == .holdUnusable && !refusal.isAcceptable)
-            return step.report.message
-        }
-        let message = try #require(try refusal(name.uppercased()))
-        #expect(
-            message.contains("the hold 'audit' keeps rows of \(entity) by up, which a delete from price may clear"),
-            "\(message)")
-        #expect(try refusal("id") == nil)
-    }
-
-    /// Rows keep their reference by which they are held, where nothing deletes them: it is the row at the other end that stays.
-    @Test func aReferenceOfRowsThatStayRefusesNoRule() throws {
-        let file = try PriceFile(
-            "CREATE TABLE child (id INTEGER PRIMARY KEY, at INTEGER, price INTEGER REFERENCES price ON DELETE SET NULL)"
-        )
-        try file.addPrices(daysOld: [0, 50])
-        let hold = Self.hold {
-            $0.entity = "child"
-            $0.filter = .compare("price", .equal, .integer(99))
-        }
-        let children = Rule.prices("children") { $0.entity = "child" }
-        #expect(try refusals(plan(file, [hold], [.prices()])) == [nil])
-        #expect(try refusals(plan(file, [hold], [children, .prices()])) == [nil, nil])
-        // After the other rule it would be unknown which of them are held.
-        #expect(try refusals(plan(file, [hold], [.prices(), children])) == [nil, .holdUnusable])
     }
 
     // MARK: Its end
@@ -253,30 +140,6 @@ import Testing
             policy(file, [Self.hold { $0.expires = Self.instant(daysAgo: -daysToEnd) }], [.prices()]),
             clock: PriceFile.now, lastRun: Self.instant(daysAgo: daysSinceRun), reader: file.reader())
         #expect(found.warnings.map(\.title) == (isAnnounced ? ["hold ends soon"] : []))
-    }
-
-    @Test func aHoldThatMatchesNothingSaysSo() throws {
-        let file = try PriceFile()
-        try file.addPrices(daysOld: [0, 50])
-        let found = try plan(file, [Self.hold { $0.filter = .compare("symbol", .equal, .text("XAG")) }])
-        #expect(found.holds.warnings.map(\.text) == ["the hold 'audit' matches no row of price"])
-        #expect(refusals(found) == [nil])
-    }
-
-    @Test func checkSaysWhichHoldsConcernARule() throws {
-        let file = try PriceFile("CREATE TABLE other (id INTEGER PRIMARY KEY, at INTEGER)")
-        try file.addPrices(daysOld: [0, 50])
-        try file.execute("INSERT INTO other VALUES (1, 1795219200)")
-        let found = try StoreCheck.diagnostics(
-            policy: policy(
-                file, [Self.hold("a"), Self.hold("b"), Self.hold("c") { $0.entity = "other" }],
-                [.prices(), .prices("others") { $0.entity = "other" }]),
-            reader: try file.reader(), clock: PriceFile.now)
-        let texts = found.filter { $0.message.contains("the hold") }.map { "\($0.severity): \($0.message)" }
-        #expect(
-            texts == [
-                "advice: the holds a, b apply to this rule", "advice: the hold c applies to this rule",
-            ])
     }
 
     // MARK: A hold that is gone

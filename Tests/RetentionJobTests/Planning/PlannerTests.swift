@@ -140,16 +140,6 @@ import Testing
         #expect(missing[1].report.message?.contains("which has 0 rows: 2 rows added (keys 3, 4)") == true)
     }
 
-    @Test func whatARefusedRuleWouldDeleteIsCountedByTheNext() throws {
-        let file = try PriceFile()
-        try file.addPrices(daysOld: 0..<100)
-        let limited = Rule.prices("limited") { $0.limits.maxRows = 10 }
-        let steps = try plan(file, [limited, .prices("all")])
-        #expect(refusals(steps) == [.tooManyRows, nil])
-        #expect(steps[0].request == nil)
-        #expect(steps[1].survey.expiredCount == 69)
-    }
-
     @Test func disabledRulesAreReportedAndRulesThatAreNotSelectedAreNot() throws {
         let file = try PriceFile()
         try file.addPrices(daysOld: [0, 50])
@@ -220,19 +210,6 @@ import Testing
         #expect(error?.hint?.contains("deleted in batches") == true)
         let windows = try plan(file, [.prices()], options: Planner.Options(method: "windows"))
         #expect(windows[0].outline?.method == "rowid windows")
-    }
-
-    @Test func advisesOnTheIndexesThatAreMissing() throws {
-        let file = try PriceFile(Self.tradeKey + "CASCADE)", indexed: false)
-        try file.addPrices(daysOld: [0, 50])
-        let advice = try plan(file, [.prices()])[0].advice
-        #expect(advice.count == 2)
-        #expect(advice.first?.contains(#"CREATE INDEX "price_at" ON "price" ("at")"#) == true)
-        for sentence in advice {
-            let statement = try #require(sentence.firstRange(of: "CREATE INDEX"))
-            try file.execute(String(sentence[statement.lowerBound...]))
-        }
-        #expect(try plan(file, [.prices()])[0].advice.isEmpty)
     }
 
     // MARK: Clock

@@ -105,45 +105,6 @@ import Testing
         return url
     }
 
-    @Test func deletesWhatTheDryRunPredicted() throws {
-        let file = try PriceFile()
-        try file.addPrices(daysOld: 0..<100)
-        let predicted = try bench.dryRun(file, .prices())
-        #expect(predicted.mode == .dryRun)
-        #expect(predicted.rules.map(\.outcome) == [.planned])
-        #expect(predicted.rules.map(\.planned.expired) == [69])
-        #expect(predicted.residueCount == 69)
-        #expect(predicted.deletedCount == 0)
-        #expect(predicted.exitCode == 0)
-        let report = try bench.run(file, .prices())
-        let rule = try #require(report.rules.first)
-        #expect(rule.outcome == .completed)
-        #expect(rule.planned.expired == 69)
-        #expect(rule.done.deleted == 69)
-        #expect(rule.left.expired == 0)
-        #expect(rule.done.batches == 7)
-        #expect(rule.planned.newestExpired == predicted.rules.first?.planned.newestExpired)
-        #expect(report.exitCode == 0)
-        #expect(try file.count() == 31)
-        #expect(try file.count("at < 1795219200 - 30 * 86400") == 0)
-        #expect(try file.count("at = 1795219200 - 30 * 86400") == 1, "a row exactly at the cutoff is kept")
-    }
-
-    @Test func aSecondRunDeletesNothing() throws {
-        let file = try PriceFile()
-        try file.addPrices(daysOld: 0..<100)
-        let first = try bench.run(file, .prices())
-        #expect(first.rules.map(\.planned.rows) == [100], "the first run of a rule counts all rows")
-        var records = RecordedRules()
-        bench.recorder.past.rules = first.ruleLines.compactMap { RunMemory.CarriedOut(line: $0, &records) }
-        bench.recorder.past.agreed = first.agreedLines?.compactMap(AgreedRule.init) ?? []
-        let report = try bench.run(file, .prices())
-        #expect(report.deletedCount == 0)
-        #expect(report.rules.map(\.outcome) == [.completed])
-        #expect(report.rules.map(\.planned.rows) == [nil], "nothing expired by the index: rows are not counted")
-        #expect(report.exitCode == 0)
-    }
-
     @Test func aRunOfOneRuleForgetsNothingOfTheOthers() throws {
         let file = try PriceFile()
         try file.addPrices(daysOld: 0..<100)
@@ -159,17 +120,6 @@ import Testing
         #expect(known.map(\.record.rule.name) == ["a", "b"], "also if the rule was last carried out long ago")
     }
 
-    @Test func rowsThatTwoRulesExpireAreCountedOnceInBothModes() throws {
-        let file = try PriceFile()
-        try file.addPrices(daysOld: 0..<100, symbol: "XAU")
-        try file.addPrices(daysOld: 0..<100, symbol: "EUR")
-        let gold = Rule.prices("gold") { $0.filter = .compare("symbol", .equal, .text("XAU")) }
-        #expect(try bench.dryRun(file, gold, .prices()).rules.map(\.planned.expired) == [69, 69])
-        let report = try bench.run(file, gold, .prices())
-        #expect(report.rules.map(\.done.deleted) == [69, 69])
-        #expect(report.residueCount == 0)
-    }
-
     @Test func pendingRowsAreSavedBeforeAnythingIsDeleted() throws {
         let file = try PriceFile()
         try file.addPrices(daysOld: [0, 50])
@@ -182,21 +132,6 @@ import Testing
         #expect(try file.count() == 2)
         #expect(
             bench.observer.stages.suffix(4) == ["reading pending files", "counting", "prices", "reclaiming"])
-    }
-
-    @Test func aRefusedRuleDeletesNothingAndTheOthersRun() throws {
-        let file = try PriceFile("CREATE TABLE tick (at INTEGER)")
-        try file.addPrices(daysOld: 0..<100)
-        try file.execute("INSERT INTO tick VALUES (1795219200 - 50 * 86400)")
-        let ticks = Rule.prices("ticks") { $0.entity = "tick" }
-        let off = Rule.prices("off") { $0.isEnabled = false }
-        let report = try bench.run(file, ticks, .prices(), off)
-        #expect(report.rules.map(\.outcome) == [.refused, .completed, .disabled])
-        #expect(report.rules[0].refusal == .wouldEmptyEntity)
-        #expect(report.rules[0].left.expired == 1)
-        #expect(report.deletedCount == 69)
-        #expect(report.exitCode == 65)
-        #expect(try file.count(of: "tick") == 1)
     }
 
     @Test func theResidueOfARefusedRuleIsWhatALaterRuleLeft() throws {
@@ -583,16 +518,6 @@ import Testing
         #expect(bench.recorder.begun.map(\.deletedCount) == [0])
         #expect(bench.recorder.finished.map(\.deletedCount) == [69])
         #expect(bench.recorder.finished.map(\.runID) == [report.runID])
-    }
-
-    @Test func theMemoryOfTheLedgerGuardsTheRun() throws {
-        let file = try PriceFile()
-        try file.addPrices(daysOld: 0..<100)
-        bench.recorder.past.ends = [PriceFile.now.advanced(byMicroseconds: 3_600_000_000)]
-        let report = try bench.run(file, .prices())
-        #expect(report.rules.map(\.refusal) == [.clockMovedBack])
-        #expect(report.exitCode == 65)
-        #expect(try file.count() == 100)
     }
 
     // MARK: Reclaim

@@ -31,14 +31,6 @@ struct ReviewTests {
         #expect(!review.words.contains("no expired row"), "\(review.words)")
     }
 
-    @Test func aRefusedRunSaysWhatItLeft() {
-        let review = Sample.review([Sample.rule(expired: 71_000)], [Sample.run(0, [refused()])])
-        #expect(
-            review.top[0].contains("refused: policy_widened (gold)")
-                && review.top[0].contains("71,000 expired rows are left"))
-        #expect(!review.words.contains("no expired row"), "\(review.words)")
-    }
-
     /// The rules are completed, and pending rows are missing.
     @Test(
         arguments: [
@@ -55,22 +47,6 @@ struct ReviewTests {
         #expect(review.top.contains("2026-11-20 03:00: refused: \(text)"), "\(review.top)")
         #expect(LogReport([night]).table().contains("  REFUSED  \(text); 10 deleted  "))
         #expect(MetricsText(night.report).text.contains("outcome=\"refused\"} 1\n"))
-    }
-
-    @Test func anUndoIsNotTheLastRun() {
-        var run = Sample.run(1)
-        let undo = Sample.undo(0, of: run, restored: 2880)
-        run.report.archive = .init(path: "archive/a.sqlite", rows: 10, isComplete: true)
-        run.undoneBy = .init()
-        if let figures = undo.report.undo { run.undoneBy?.note(figures, by: undo, deletedAgainBy: nil) }
-        let review = Sample.review([Sample.rule(expired: 2880)], [run, undo])
-        #expect(review.top[0].hasPrefix("Last run: 2026-11-19 03:00 · completed · Deleted 10 rows"), "\(review.top)")
-        #expect(review.top[0].contains("undone by run 01JDUNDO0"), "\(review.top)")
-        #expect(!review.words.contains("no expired row is left"), "\(review.words)")
-        #expect(
-            review.top.contains { $0.hasPrefix("2026-11-20 09:00: undo of 01JD") && $0.contains("restored 2,880 rows") }
-        )
-        #expect(review.runTable.rows.contains { $0.cells[2].hasPrefix("undo of") && $0.cells[1].isEmpty })
     }
 
     @Test func whatAnUndoneRunLeftIsNotLeftNow() {
