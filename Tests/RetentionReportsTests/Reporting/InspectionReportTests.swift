@@ -62,27 +62,6 @@ import Testing
         #expect(lines.allSatisfy { $0.count <= 40 }, "\(lines)")
     }
 
-    @Test func foreignKeysStandWithTheirRules() throws {
-        let file = try PriceFile(
-            "CREATE TABLE note (id INTEGER PRIMARY KEY, price_id INTEGER REFERENCES price ON DELETE CASCADE)")
-        let report = InspectionReport(try StoreInspection.read(file.reader(), clock: PriceFile.now))
-        #expect(
-            report.text().contains(
-                """
-                note: 0 rows, 4.0 KiB, no dates
-                  RELATIONSHIP  TO         KIND         ON DELETE  INDEX
-                  price_id      price(id)  foreign key  cascade    none
-
-                """), "\(report.text())")
-    }
-
-    @Test func aFormatThatNothingDeclaresIsProposed() throws {
-        let file = try PriceFile("CREATE TABLE tick (at TEXT)")
-        try file.execute("INSERT INTO tick VALUES ('15/05/2023'), ('16/05/2023'), ('17/05/2023'), ('05/14/2023')")
-        let text = InspectionReport(try StoreInspection.read(file.reader(), clock: PriceFile.now)).text()
-        #expect(text.contains("at: 1 unreadable row: not a date in the proposed format, as \"05/14/2023\""), "\(text)")
-    }
-
     @Test func noLineIsWiderThanTheTerminal() throws {
         let file = try PriceFile("CREATE TABLE tick (at INTEGER, created_at TEXT, n INTEGER)")
         try file.execute("INSERT INTO tick VALUES (1795219200, '2026-11-20', 1795219200)")
@@ -90,11 +69,5 @@ import Testing
         // The first line has the path of the store, however long it is.
         let lines: [Substring] = text.split(separator: "\n")
         #expect(lines.dropFirst().allSatisfy { $0.count <= 100 }, "\(text)")
-    }
-
-    @Test func namesThatWouldTurnALineAreEscaped() throws {
-        let file = try PriceFile("CREATE TABLE \"a\u{202E}b\nc\" (at INTEGER)")
-        let text = InspectionReport(try StoreInspection.read(file.reader(), clock: PriceFile.now)).text()
-        #expect(text.contains("a\\u{202E}b\\nc: 0 rows"), "\(text)")
     }
 }
