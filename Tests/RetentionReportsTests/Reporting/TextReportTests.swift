@@ -181,21 +181,6 @@ struct TextReportTests {
         #expect(!TextReport(dryRun([rule])).text.contains("to accept that"))
     }
 
-    @Test func rulesThatNeedTheSameShareACommandAndASentence() {
-        let rules = ["a1", "b"].map { name in
-            var rule = ReportSample.rule(name, outcome: .refused)
-            rule.refusals = [.init(code: .tooManyRows, message: "refusing to", isAcceptable: true)]
-            rule.refusal = .tooManyRows
-            rule.advice = ["no index begins with the date: CREATE INDEX i ON \(name) (at);"]
-            return rule
-        }
-        let start = "to accept that for one run: retention run -c conf/retention.yaml"
-        let text = TextReport(dryRun(rules), .init(width: 200)).text
-        #expect(text.contains("\na1, b: \(start) --rule a1 --rule b --accept too_many_rows\n"), "\(text)")
-        let advice = "\na1, b: advice: no index begins with the date:\n  CREATE INDEX i ON a1 (at);\n"
-        #expect(text.contains(advice + "  CREATE INDEX i ON b (at);\n"), "\(text)")
-    }
-
     /// What is accepted for one rule or table waits again in the next run.
     @Test func aWiderRuleIsAcceptedWithTheWholePolicy() {
         var rule = ReportSample.rule("pairs:btc", outcome: .refused)
@@ -367,18 +352,6 @@ struct TextReportTests {
         #expect(TextReport(report).text.contains("This was the first run of \(rule.name): 500,000 of 543,200 rows"))
         report.rules[0].remembered.isFirst = false
         #expect(!TextReport(report).text.contains("first run"))
-    }
-
-    @Test func closingSentenceOfADryRunSaysWhatARunWouldDo() {
-        var report = dryRun([ReportSample.gold, ReportSample.refused])
-        report.exitCode = 65
-        #expect(
-            TextReport(report).text.hasSuffix(
-                "Nothing was changed. A run would delete 500,000 rows and refuse 1 rule (exit 65).\n")
-        )
-        #expect(
-            TextReport(dryRun([ReportSample.rule("r")])).text.hasSuffix("A run would delete no rows.\n")
-        )
     }
 
     @Test func closingSentenceOfARunSaysWhatIsLeft() {
