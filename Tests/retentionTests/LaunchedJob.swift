@@ -2,7 +2,6 @@ import Foundation
 @preconcurrency import Glibc
 import GRDB
 import TestSupport
-import Testing
 
 /// A store that SQL made, a policy for it and pending files, in a folder of their own; and the program run on them.
 final class LaunchedJob {
@@ -88,18 +87,6 @@ final class LaunchedJob {
         try LaunchedProgram.perform(arguments, in: folder.url)
     }
 
-    /// Carries out the check, the dry run and the run: each has to end with a status and to say something, however its lines are broken.
-    func expectEverywhere(
-        _ status: Int32, _ says: String, sourceLocation: SourceLocation = #_sourceLocation
-    ) throws {
-        for arguments in [["check"], ["run", "--dry-run"], ["run"]] {
-            let end = try perform(arguments)
-            let words = (end.output + end.errors).split(whereSeparator: \.isWhitespace).joined(separator: " ")
-            #expect(
-                end.status == status && words.contains(says), "\(arguments) \(end)", sourceLocation: sourceLocation)
-        }
-    }
-
     /// Makes a folder that nobody else may use, as one of archives must be.
     func makeFolder(_ name: String) throws {
         try FileManager.default.createDirectory(
@@ -155,7 +142,7 @@ struct Report: Decodable {
         var keptByRule, deleted, cascaded, nullified, batches: Int
         var expired, residue, unreadable: Int?
         var overdueSeconds: Double?
-        var held, archived, unpriced, candlesCreated, candlesChanged: Int?
+        var archived, unpriced, candlesCreated, candlesChanged: Int?
         var advice: [String]?
     }
 
