@@ -78,15 +78,7 @@ struct ServerArchive {
         self.tables = tables
         if request.triggers == .skip { try requireNoTriggers(connection) }
         try reading.check(list, all, rowCount: entry.optionalInt("row_count"))
-        for (number, table) in tables.enumerated() {
-            for rows in parts.joinedRows(of: number) {
-                let count = try connection.count(
-                    "SELECT count(*) FROM \(table.source) AS a WHERE " + table.isIn(rows))
-                guard count == rows.count else {
-                    throw reading.damaged("rows of \(table.source) are missing")
-                }
-            }
-        }
+        try reading.checkRows(of: tables, parts)
     }
 
     /// Throws if the restoration would fire triggers. Only the owner could switch them off, and no other session might write meanwhile.
@@ -116,6 +108,16 @@ private struct ArchiveReading {
     let run: String
 
     private var session: PostgresDatabase { place.session }
+
+    /// Throws unless the archive has all rows that its parts name.
+    func checkRows(of tables: [RestorationTable], _ parts: [[ArchivedRows]]) throws {
+        for (number, table) in tables.enumerated() {
+            for rows in parts.joinedRows(of: number) {
+                let count = try session.count("SELECT count(*) FROM \(table.source) AS a WHERE " + table.isIn(rows))
+                guard count == rows.count else { throw damaged("rows of \(table.source) are missing") }
+            }
+        }
+    }
 
     func damaged(_ reason: String) -> StoreError {
         StoreError(
