@@ -33,7 +33,10 @@ package enum TextWidth {
     /// The words of a text. A number and its unit are one word, and so are a quoted name and a command, because a broken one cannot be
     /// copied. A command stands after a colon, up to a comma, a semicolon or the end.
     private static func words(_ text: String) -> [String] {
-        let command = text.firstMatch(of: #/: ((?:retention|mkdir) (?:'[^']*'|\\'|[^'])*?(?:[;,](?= )|$))/#)?.1
+        // An expression is costly to build, and most texts have none.
+        let hasCommand = text.contains(": retention ") || text.contains(": mkdir ")
+        let command =
+            hasCommand ? text.firstMatch(of: #/: ((?:retention|mkdir) (?:'[^']*'|\\'|[^'])*?(?:[;,](?= )|$))/#)?.1 : nil
         let hasPairs = text.count { $0 == "\"" } % 2 == 0
         var words: [String] = []
         for part in text[..<(command?.startIndex ?? text.endIndex)].split(separator: " ") {

@@ -121,6 +121,10 @@ public struct DatePattern: Hashable, Sendable {
         for part in parts.split(whereSeparator: { if case .field = $0 { true } else { false } }) {
             let bytes = part.compactMap { if case .byte(let byte) = $0 { byte } else { nil } }
             let text = String(decoding: bytes, as: UTF8.self)
+            // Expressions take a millisecond each to build, and most texts are a separator.
+            guard text.count(where: \.isLetter) > 1 || text.contains(where: { $0.isNumber || "zZ".contains($0) }) else {
+                continue
+            }
             let capitals = text.uppercased()
             let halves = capitals.filter { $0 != "." }.split { !$0.isLetter }.filter { $0 == "AM" || $0 == "PM" }
             let found: (text: Substring, advice: String)? =

@@ -102,7 +102,8 @@ package enum Secrets {
 
     /// The passwords of addresses such as `user:password@host/database`.
     private static func withoutScheme(in text: String) -> [Range<String.Index>] {
-        guard text.contains("@") else { return [] }
+        // An expression takes a millisecond to build, and most addresses are URLs without a password.
+        guard text.contains("@"), text.replacing("://", with: "").contains(":") else { return [] }
         let address = #/(?:^|[\s"'`=\[{,(])(?!postgres)[^\s:/@"'`=\[{,(]+:([^\s/"'`][^\s"'`]*)@[\w.-]+(?:\/|:\d+\b)/#
         return text.matches(of: address).map { $0.1.startIndex..<$0.1.endIndex }
     }
@@ -113,8 +114,8 @@ package enum Secrets {
         let url = rest.prefix { !isEnd($0) }
         let authority = url.prefix { $0 != "/" && $0 != "?" }
         if let at = authority.lastIndex(of: "@") {
-            let colon = authority[..<at].firstRange(of: #/:|%3[Aa]/#)
-            return colon.flatMap { nonempty($0.upperBound..<at) }
+            let colons = [":", "%3A", "%3a"].compactMap { authority[..<at].firstRange(of: $0) }
+            return colons.min { $0.lowerBound < $1.lowerBound }.flatMap { nonempty($0.upperBound..<at) }
         }
         for host in authority.split(separator: ",") where !host.hasSuffix("]") {
             guard let colon = host.lastIndex(of: ":"), let first = host.firstIndex(of: ":") else { continue }

@@ -147,7 +147,7 @@ class Measurements:
         (folder / "retention.ledger.sqlite").unlink(missing_ok=True)
         if side == "dry run":
             return [*self.shop.job(as_of=f"{shape.cutoff}T00:00:01Z"), "--dry-run"]
-        self.shop.run_before(folder, forget=True)
+        self.shop.run_before(folder, forget=False)
         return self.shop.job(as_of=f"{shape.cutoff}T00:00:01Z")
 
     def delete(self, shape, cluster, side, others=()):
