@@ -186,7 +186,7 @@ package struct LedgerVerification: Hashable, Sendable {
         }
         if openCount > 0 { lines.append("Not covered until they end: \(Figures.count(openCount, "run")).") }
         if trimmedCount > 0 {
-            lines.append("The first \(Figures.count(Int(trimmedCount), "run")) were older than the ledger keeps runs.")
+            lines.append("Older than the ledger keeps runs, and removed: \(Figures.count(Int(trimmedCount), "run")).")
         }
         return lines
     }

@@ -266,7 +266,7 @@ struct LedgerChainTests {
         let verification = try file.verification()
         #expect(verification.fault == nil && verification.trimmedCount == 20, "\(verification)")
         #expect(verification.runCount == 110)
-        #expect(verification.text.contains("The first 20 runs were older"))
+        #expect(verification.text.contains("and removed: 20 runs"))
         try file.tamper("UPDATE run SET user = 'x' WHERE number = 21")
         #expect(try file.verification().fault?.message == "run R20 (number 21) is not what was recorded")
     }
