@@ -193,7 +193,7 @@ extension PostgresDatabase {
         _ oid: Int
     ) throws -> [(attribute: Attribute, type: ColumnType, enumType: String?, isOfBareTable: Bool)] {
         // A domain counts as its base type.
-        return try rows(
+        let found = try rows(
             """
             SELECT a.attname, format_type(a.atttypid, a.atttypmod) AS type_name, b.oid AS type,
                 a.attnotnull, a.attgenerated <> '' AS is_generated, a.atthasdef OR a.attidentity <> '' AS has_default,
@@ -208,8 +208,13 @@ extension PostgresDatabase {
             LEFT JOIN (SELECT enumtypid, array_agg(enumlabel::text ORDER BY enumsortorder) FROM pg_enum GROUP BY enumtypid)
                 AS e (oid, labels) ON e.oid = b.oid
             WHERE a.attnum > 0 AND NOT a.attisdropped AND a.attrelid = \(oid) ORDER BY a.attnum
-            """
-        ).map { row in
+            """)
+        guard try !found.isEmpty || exists("SELECT 1 FROM pg_class WHERE oid = \(oid)") else {
+            throw StoreError(
+                .busy, store: name, message: "another session drops or replaces a table while its schema is read",
+                engineCode: "SQLSTATE 40001", hint: "run it again")
+        }
+        return try found.map { row in
             let (typeOID, isGenerated) = try (row.int("type"), row.isTrue("is_generated"))
             let type = ColumnType(oid: typeOID)
             var attribute = Attribute(

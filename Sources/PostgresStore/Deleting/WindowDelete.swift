@@ -98,7 +98,13 @@ extension BatchDelete {
         let sizes = try connection.onlyRow(
             "SELECT pg_relation_size(" + .bound("\(leaf.oid)", "oid") + ") / size AS pages, (size - 24) / 28 "
                 + "AS rows_per_page FROM (SELECT current_setting('block_size')::int8 AS size) AS block")
-        let (pageCount, rowsPerPage) = try (sizes.int("pages"), sizes.int("rows_per_page"))
+        let rowsPerPage = try sizes.int("rows_per_page")
+        guard let pageCount = try sizes.optionalInt("pages") else {
+            // The real table is gone.
+            try connection.requireSchema(
+                of: [scope.table], since: "the plan was made: nothing of this batch is deleted")
+            return nil
+        }
         guard mostRows >= rowsPerPage else {
             let place = "\(RowScope.alias).ctid"
             let window = after.map { "\(place) > " + .bound($0, "tid") } ?? .always

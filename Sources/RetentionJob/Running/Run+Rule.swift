@@ -142,6 +142,14 @@ extension Run {
                 + "\(locker ?? "another session") has locked"
             status.failures.append(.busy)
         case .finished
+        where setup.options.savedPlan == nil && report.rules[index].done.deleted == 0
+            && 1...residue ~= report.rules[index].planned.expired && report.rules[index].planned.triggers.isEmpty:
+            report.rules[index].outcome = .interrupted
+            report.rules[index].message =
+                "no row was deleted, and all \(Figures.count(residue, "expired row", "is", "are")) left; another program inserts or "
+                + "changes rows; run again"
+            status.failures.append(.busy)
+        case .finished
         where setup.options.savedPlan == nil && residue >= report.rules[index].planned.expired
             && !report.rules[index].planned.triggers.isEmpty:
             let deletedCount = report.rules[index].done.deleted

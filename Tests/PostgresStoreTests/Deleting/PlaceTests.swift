@@ -79,6 +79,24 @@ struct PlaceTests {
         #expect(try database.run("SELECT string_agg(id::text, ',' ORDER BY id) FROM q") == ["2,3"])
     }
 
+    /// The places of a plan mean nothing in a table that another session has put in the place of the planned one.
+    @Test func aTableThatIsReplacedMeanwhileLosesNothing() throws {
+        let database = try TestDatabase(
+            "CREATE TABLE q (id int PRIMARY KEY, at timestamptz); INSERT INTO q VALUES (1, '2026-01-10'), (2, '2026-02-10');"
+        )
+        let writer = try database.writer()
+        let plan = try writer.survey(Self.request())
+        try database.run(
+            script: """
+                CREATE TABLE n (LIKE q INCLUDING ALL); INSERT INTO n SELECT * FROM q; DROP TABLE q; ALTER TABLE n RENAME TO q;
+                """)
+        let told = storeError {
+            _ = try Laws.carryOut(Self.request(), after: plan, method: "windows", batchRows: 20, on: writer)
+        }
+        #expect(told?.message.contains("has changed since the plan was made") == true)
+        #expect(try database.run("SELECT count(*) FROM q") == ["2"])
+    }
+
     /// A row that others make young while the batch waits for them is judged again.
     @Test func aRowThatIsChangedMeanwhileIsJudgedAgain() throws {
         let database = try TestDatabase(
