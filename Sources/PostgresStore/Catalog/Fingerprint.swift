@@ -41,7 +41,9 @@ extension PostgresDatabase {
     /// Throws if one of some tables has changed since it was first read.
     ///
     /// - Parameter moment: when that was and what the error means, for its message.
-    func requireSchema(of tables: [PostgresTable], since moment: String) throws {
+    func requireSchema(
+        of tables: [PostgresTable], since moment: String = "the plan was made: nothing of this batch is deleted"
+    ) throws {
         let now = try fingerprints(of: Set(tables.map(\.sql)).sorted())
         for table in tables where catalog.fingerprints[table.sql] != now[table.sql] {
             throw StoreError(

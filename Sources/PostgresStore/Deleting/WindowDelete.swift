@@ -101,8 +101,7 @@ extension BatchDelete {
         let rowsPerPage = try sizes.int("rows_per_page")
         guard let pageCount = try sizes.optionalInt("pages") else {
             // The real table is gone.
-            try connection.requireSchema(
-                of: [scope.table], since: "the plan was made: nothing of this batch is deleted")
+            try connection.requireSchema(of: [scope.table])
             return nil
         }
         guard mostRows >= rowsPerPage else {

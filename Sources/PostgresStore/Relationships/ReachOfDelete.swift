@@ -129,8 +129,7 @@ struct ReachOfDelete {
     /// Throws if a table that a delete reaches has changed since the plan. The transaction has locked the tables, so none changes before it
     /// ends.
     func requireSchema() throws {
-        try session.requireSchema(
-            of: changed(), since: "the plan was made: nothing of this batch is deleted")
+        try session.requireSchema(of: changed())
     }
 
     /// The statement that locks the tables of a delete before the transaction sees a state of them. After it, no column, key or trigger
