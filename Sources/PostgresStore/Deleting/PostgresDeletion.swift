@@ -91,11 +91,24 @@ final class PostgresDeletion: Deletion {
 
     func remainingCount(besides others: [StorePredicate]) throws(StoreError) -> Int {
         (work.continuation, work.ends) = (nil, nil)
-        return try writer.count(work.request.fetchRequest.besides(others))
+        return try writer.countRest(work.request.fetchRequest.besides(others))
     }
 }
 
 extension PostgresWriter {
+    /// The number of rows that are left after a delete.
+    ///
+    /// An index has the entries of deleted rows until a vacuum. An index-only scan looks up the page of each entry and then its row; to look
+    /// up only the row takes half the time.
+    fileprivate func countRest(_ request: StoreFetchRequest) throws(StoreError) -> Int {
+        try run("counting what is left of \(request.entity)") {
+            try transaction(.normal) {
+                try execute("SET LOCAL enable_indexonlyscan = off")
+                return try count(request)
+            }
+        }
+    }
+
     /// The deletion of the rows that a request names, as its survey has found them.
     package func deletion(of request: SurveyRequest, after survey: Survey) throws(StoreError) -> any Deletion {
         try PostgresDeletion(request, after: survey, self)
