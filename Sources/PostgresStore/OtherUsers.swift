@@ -57,21 +57,18 @@ extension PostgresDatabase {
     }
 }
 
-/// How long a standby is behind, measured from the positions of writing and replaying that were seen.
+/// How long a standby has not replayed a log position that was seen.
 ///
 /// The server's own `replay_lag` is the delay of the last replayed record. It does not show that a standby has stopped replaying. Source:
 /// PostgreSQL manual, "pg_stat_replication".
 struct StandbyDelay {
-    /// Log positions that the standby has not replayed yet, and when they were first seen.
-    private var positions: [(seen: ContinuousClock.Instant, written: Int)] = []
+    /// A log position that the standby has not replayed yet, and when it was seen.
+    private var mark: (seen: ContinuousClock.Instant, written: Int)?
 
-    /// Records what is written and replayed now, and returns how long the replay has been behind.
+    /// Records what is written and replayed now, and returns the age of the mark.
     mutating func delay(at now: ContinuousClock.Instant, written: Int, replayed: Int) -> Duration {
-        positions.removeAll { $0.written <= replayed }
-        if written > positions.last?.written ?? replayed { positions.append((now, written)) }
-        // Bounds memory during a long wait: every other position is enough.
-        if positions.count > 1000 { positions = positions.enumerated().filter { $0.offset % 2 == 0 }.map(\.element) }
-        return positions.first.map { now - $0.seen } ?? .zero
+        if mark.map({ $0.written <= replayed }) ?? true { mark = written > replayed ? (now, written) : nil }
+        return mark.map { now - $0.seen } ?? .zero
     }
 }
 

@@ -306,9 +306,6 @@ public class PostgresDatabase {
         _ = try? link.execute(CitusSQL.recoverPrepared, [])
     }
 
-    /// The process ID of the server process for the session.
-    var serverProcess: Int { session.process }
-
     /// The process ID of the server process for the session, and its start in the server's words; nil before its first statement. Together
     /// they name the session, also after its end.
     var session: (process: Int, began: String?) { (link.serverProcess, link.began) }

@@ -30,9 +30,8 @@ extension PostgresDatabase {
             found = try row(select + readable.whereClause + " ORDER BY \(sql.column) DESC LIMIT 1")
         } else {
             let isRest = "(" + condition + ") IS NOT TRUE"
-            // The last pages have the newest rows of most tables.
-            let parts = [lastPages(of: table).map { [readable, isRest, $0] }, [readable, isRest], [readable]]
-            for part in parts.compactMap(\.self) where found == nil {
+            let parts = [[readable, isRest, Self.lastPages(of: table)], [readable, isRest], [readable]]
+            for part in parts where found == nil {
                 found = try row(select + SQLFragment.all(part).whereClause + " LIMIT 1")
             }
         }
@@ -42,12 +41,11 @@ extension PostgresDatabase {
         }
     }
 
-    /// The condition that a row is in one of the last 100 pages of a table; nil if the table is not a single real one.
-    private func lastPages(of table: PostgresTable) -> SQLFragment? {
-        guard table.isSingle else { return nil }
-        let page =
-            "SELECT format('(%s,0)', greatest(pg_relation_size(\(table.oid)) / current_setting('block_size')::int8 - 100, 0))::tid"
-        return SQLFragment("\(RowScope.alias).ctid >= (\(page))")
+    /// The condition that a row is in one of the last 100 pages of a table, which has the newest rows of most tables.
+    private static func lastPages(of table: PostgresTable) -> SQLFragment {
+        guard table.isSingle else { return .always }
+        let page = "greatest(pg_relation_size(\(table.oid)) / current_setting('block_size')::int8 - 100, 0)"
+        return "\(RowScope.alias).ctid >= (SELECT format('(%s,0)', \(page))::tid)"
     }
 
     /// The real table of a row, in SQL; nil if it no longer belongs to the table.

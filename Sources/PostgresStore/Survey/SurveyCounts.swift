@@ -346,17 +346,15 @@ extension DateSQL {
     }
 
     /// The rows that may be unreadable or before an instant, for an index; it may include others. Only for ordered columns.
-    func mayMatter(before cutoff: Instant) -> SQLFragment { .any(unreadable + [wideBefore(cutoff)]) }
+    func mayMatter(before cutoff: Instant) -> SQLFragment { .any([mayBeUnreadable, wideBefore(cutoff)]) }
 
     /// The rows whose date may be invalid, for an index; it may include others. Only for ordered columns.
-    var mayBeUnreadable: SQLFragment { .any(unreadable) }
-
-    private var unreadable: [SQLFragment] {
+    var mayBeUnreadable: SQLFragment {
         var parts = ["\(column) IS NULL", bound(.less, .earliest)]
         if type.isDate { parts.append("\(column) >= \(Self.endOfDates)") }
         if type == .real || type == .numeric { parts.append("\(column) >= 'Infinity'") }
         if let latest = date.latest { parts.append(bound(.greater, .end(latest))) }
-        return parts + untrusted.map { "\(column) = " + $0 }
+        return .any(parts + untrusted.map { "\(column) = " + $0 })
     }
 
     private func wideBefore(_ cutoff: Instant) -> SQLFragment {

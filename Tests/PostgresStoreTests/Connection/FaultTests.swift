@@ -174,16 +174,16 @@ struct FaultTests {
     @Test func aSessionThatIsCutOffWhereItTakesTheLockIsOpenedAgain() throws {
         let database = try TestDatabase(ExpiringRows.schema)
         let writer = try database.writer()
-        let first = writer.serverProcess
+        let first = writer.session.process
         try database.run("SELECT pg_terminate_backend(\(first), 1000)")
         try writer.takeRunLock()
-        #expect(try writer.serverProcess != first && database.reader().isRunLockHeld())
+        #expect(try writer.session.process != first && database.reader().isRunLockHeld())
         // What a lost session was called is known: it may hold the lock for a while.
-        let second = writer.serverProcess
+        let second = writer.session.process
         try database.run("SELECT pg_terminate_backend(\(second), 1000)")
         #expect(
             storeError { _ = try writer.run("asking", isRepeatable: false) { try writer.execute("SELECT 1") } } != nil)
-        #expect(!writer.isOpen && writer.serverProcess == second)
+        #expect(!writer.isOpen && writer.session.process == second)
     }
 
     /// Batches do not wait for the disk, and what is reported must be on it.

@@ -103,7 +103,7 @@ struct LockedRowTests {
         }
         #expect(locked > 1 && deleted == 299 - locked)
         #expect(try deletion.remainingCount(besides: []) == locked)
-        #expect(deletion.outline.locker?.contains("server process \(other.serverProcess)") == true)
+        #expect(deletion.outline.locker?.contains("server process \(other.session.process)") == true)
         try other.execute("ROLLBACK")
         #expect(
             try Laws.carryOut(request, method: request.deleting.method, batchRows: 7, on: writer).total.deletedCount

@@ -111,7 +111,7 @@ struct PartitionTests {
             isOver.signal()
         }.start()
         #expect(database.hasWaiter())
-        try database.run("SELECT pg_cancel_backend(\(detacher.serverProcess))")
+        try database.run("SELECT pg_cancel_backend(\(detacher.session.process))")
         isOver.wait()
         try reader.execute("ROLLBACK")
         let (survey, execution) = try database.dryAndReal(Self.request())
