@@ -98,6 +98,8 @@ package struct Rule: Sendable {
         }
         /// The rows of the first batch; without a target, of every batch.
         package var rows = 100
+        /// The fewest rows of a batch.
+        package var fewestRows = 1
         /// How long a batch should take. The number of rows is adjusted to it; nil: the number is fixed.
         package var target: Duration? = .milliseconds(8)
         /// How long a batch should take while nothing else uses the store; nil: ``target``.

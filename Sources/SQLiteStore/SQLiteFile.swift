@@ -89,6 +89,17 @@ public class SQLiteFile: StoreHistory, StoreQueries {
         sqlite3_progress_handler(db.sqliteConnection, 4000, { _ in Task.isCancelled ? 1 : 0 }, nil)
     }
 
+    package private(set) var fixedElapsed = Duration.zero
+    /// How long commits of this process have taken, in stores and archives.
+    private static let committing = LockedValue(Duration.zero)
+
+    /// Runs a commit, and adds its time.
+    static func timingCommit(_ commit: () throws -> Void) rethrows {
+        let began = ContinuousClock.now
+        try commit()
+        committing.withLock { $0 += ContinuousClock.now - began }
+    }
+
     /// How long statements of this process have waited for locks, in milliseconds.
     static let waited = LockedValue(0)
 
@@ -247,6 +258,7 @@ public class SQLiteFile: StoreHistory, StoreQueries {
     private func enclosed<T>(
         _ db: Database, begin: String, end: String, undo: String, _ body: () throws -> T
     ) throws -> T {
+        let committed = Self.committing.withLock { $0 }
         do {
             try db.execute(sql: begin)
         } catch {
@@ -257,7 +269,8 @@ public class SQLiteFile: StoreHistory, StoreQueries {
             let value = try body()
             // A statement may end before it notices a cancellation.
             try checkTask()
-            try db.execute(sql: end)
+            try Self.timingCommit { try db.execute(sql: end) }
+            if !db.isInsideTransaction { fixedElapsed = Self.committing.withLock { $0 } - committed }
             return value
         } catch {
             // SQLite may have rolled back by itself (disk full, I/O error). Then nothing is left to roll back.

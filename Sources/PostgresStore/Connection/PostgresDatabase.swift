@@ -31,6 +31,7 @@ public class PostgresDatabase {
     private var link: ServerLink
     package var isStopped: () -> Bool = { false }
     private(set) var transactionDepth = 0
+    package private(set) var fixedElapsed = Duration.zero
 
     /// Called with each distinct statement and its query plan before its first execution, except for statements that read only the server's
     /// catalog.
@@ -432,12 +433,14 @@ public class PostgresDatabase {
         let former = link.isStopped
         link.isStopped = { former() || isStopped() }
         defer { link.isStopped = former }
+        let (began, isOuter) = (ContinuousClock.now, transactionDepth == 0)
         do {
             begun = try link.execute(script: begin)
         } catch {
             if transactionDepth == 0, link.isOpen, link.isInTransaction { _ = try? link.execute(script: undo) }
             throw StoreError(error, store: name, doing: "a transaction cannot begin")
         }
+        let (way, sent) = (ContinuousClock.now - began, link.messageCount)
         transactionDepth += 1
         defer { transactionDepth = max(0, transactionDepth - 1) }
         let (known, found, listed) = (catalog, foundRows, keptTables)
@@ -445,7 +448,10 @@ public class PostgresDatabase {
             let value = try body(begun)
             if Task.isCancelled { throw StoreError.cancelled(name) }
             link.isStopped = former
+            let ending = ContinuousClock.now
             _ = try link.execute(script: end)
+            // Each message travels as long as the first one, whatever it deletes.
+            if isOuter { fixedElapsed = ContinuousClock.now - ending + way * (link.messageCount - sent) }
             return value
         } catch {
             link.isStopped = former

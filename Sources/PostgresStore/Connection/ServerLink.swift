@@ -18,6 +18,9 @@ import PriceStore
         var isStopped: () -> Bool = ServerLink.isTaskCancelled
         private var hasCancelled = false
 
+        /// The number of messages that were sent.
+        private(set) var messageCount = 0
+
         /// The version of libpq; nil: the package was built without it.
         static var libraryVersion: String? { "\(PQlibVersion() / 10_000).\(PQlibVersion() % 10_000)" }
 
@@ -152,6 +155,7 @@ import PriceStore
 
         /// Waits for the last result of what was sent. If ``isStopped`` becomes true meanwhile, the server ends the statement.
         private func wait(_ wasSent: Int32) -> OpaquePointer? {
+            messageCount += 1
             guard wasSent == 1 else { return nil }
             hasCancelled = false
             var last: OpaquePointer?
@@ -281,6 +285,7 @@ import PriceStore
         let isOpen = false
         let isInTransaction = false
         let serverProcess = 0
+        let messageCount = 0
         var began: String?
         var isStopped: () -> Bool = ServerLink.isTaskCancelled
         let place = (host: "", port: "", database: "")

@@ -9,8 +9,9 @@ struct Findings: EngineFindings {
     var reason: String?
     /// The first and the last date of the rows that the rule deletes; nil if there are none, or if the dates were not read.
     var ends: DateEnds?
-    /// The rows of the first batch.
+    /// The rows of the first batch, and the fewest of any.
     var firstBatchRows = Self.fewRows
+    var fewestBatchRows = 1
     var possibleMethods: [DeleteMethod] = []
     var methodObstacles: [DeleteMethod: String] = [:]
 
@@ -30,6 +31,7 @@ struct Findings: EngineFindings {
         outline.batchTarget = isCostly ? .seconds(1) : .milliseconds(30)
         if !isCostly { outline.batchTargetAlone = .milliseconds(250) }
         outline.firstBatchRows = firstBatchRows
+        outline.fewestRows = fewestBatchRows
         return outline
     }
 }

@@ -34,6 +34,8 @@ package struct DeletionOutline: Hashable, Sendable {
     package var index: String?
     /// The number of rows of the first batch, if the rule does not set it; nil: the caller's default.
     package var firstBatchRows: Int?
+    /// The fewest rows of a batch, if the rule does not set its size: more than one if each batch has costs of many rows.
+    package var fewestRows = 1
     /// How long a batch should take, if the rule does not set it; nil: the caller's default.
     package var batchTarget: Duration?
     /// How long a batch should take while nothing else uses the store; nil: ``batchTarget``.

@@ -234,6 +234,9 @@ package protocol RetentionWriter: RetentionInserter, StoreWriter {
     /// Whether others use the store: another connection has it open, or has written since the last call.
     func isInUseByOthers() throws(StoreError) -> Bool
 
+    /// How much of the last transaction's time did not depend on its rows: its commit, and on a server the way of its messages.
+    var fixedElapsed: Duration { get }
+
     /// Limits the size of files beside the store that grow while it is changed. Call it between batches.
     ///
     /// - Returns: what prevents that, as a sentence for a warning; nil: nothing.

@@ -180,7 +180,7 @@ struct PendingImport {
     /// Pauses, so that others can use the store.
     private mutating func pause(after elapsed: Duration) throws {
         guard let writer else { return }
-        pacing.didCommit(elapsed: elapsed)
+        pacing.didCommit(elapsed: elapsed, fixed: writer.fixedElapsed)
         if let reason = try writer.boundSideFiles() { warning = reason }
         if let length = pacing.pause(after: elapsed, isInUseByOthers: { (try? writer.isInUseByOthers()) ?? true }) {
             pauses.wait(length)

@@ -96,6 +96,7 @@ package struct Plan: Sendable {
             guard rule.batch == Rule.BatchSetting() else { return rule.batch }
             var batch = rule.batch
             batch.rows = outline.firstBatchRows ?? batch.rows
+            batch.fewestRows = outline.fewestRows
             batch.target = outline.batchTarget ?? batch.target
             batch.targetAlone = outline.batchTargetAlone
             return batch

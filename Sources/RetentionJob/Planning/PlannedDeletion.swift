@@ -68,6 +68,7 @@ final class PlannedDeletion: Deletion {
         own.reason = "only rows of the plan are deleted"
         own.locker = outline.locker
         own.firstBatchRows = outline.firstBatchRows
+        own.fewestRows = outline.fewestRows
         own.batchTarget = outline.batchTarget
         own.batchTargetAlone = outline.batchTargetAlone
         return own

@@ -79,11 +79,13 @@ package struct BatchLoop {
     ///
     /// - Parameters:
     ///   - elapsed: how long it took.
+    ///   - fixed: how much of that did not depend on its rows.
     ///   - isInUseByOthers: whether others use the store; called only if the answer matters.
     package mutating func didDelete(
-        _ part: DeletionPart, elapsed: Duration = .zero, isInUseByOthers: () -> Bool = { false }
+        _ part: DeletionPart, elapsed: Duration = .zero, fixed: Duration = .zero,
+        isInUseByOthers: () -> Bool = { false }
     ) {
-        pacing.didCommit(elapsed: elapsed)
+        pacing.didCommit(elapsed: elapsed, fixed: fixed)
         let count = part.result.deletedCount
         deletedCount += count
         if count > 0 { batchCount += 1 }

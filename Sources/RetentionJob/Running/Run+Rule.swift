@@ -81,7 +81,9 @@ extension Run {
                     wait: part.waited,
                     because: setup.policy.store.kind.isServer ? "rows locked by other sessions" : "a locked store")
                 // If this fails, assume that others use the store.
-                loop.didDelete(part, elapsed: elapsed - part.waited) { (try? writer.isInUseByOthers()) != false }
+                loop.didDelete(part, elapsed: elapsed - part.waited, fixed: writer.fixedElapsed) {
+                    (try? writer.isInUseByOthers()) != false
+                }
                 note(part.result, of: index)
                 if !deletion.outline.isInBatches {
                     report.rules[index].done.lockElapsed = part.result.lockElapsed ?? elapsed

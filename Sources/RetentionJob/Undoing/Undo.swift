@@ -256,7 +256,7 @@ package final class Undo {
             let start = setup.uptime()
             let part = try restoration.restoreNext(rows: pacing.rows)
             let elapsed = setup.uptime() - start
-            pacing.didCommit(elapsed: elapsed)
+            pacing.didCommit(elapsed: elapsed, fixed: writer.fixedElapsed)
             note(part)
             if restoredFirst == nil, undo.done.restoredCount + undo.done.referenceCount > 0 {
                 restoredFirst = start

@@ -197,7 +197,7 @@ final class RowArchiver {
                         partCount, rule, number, rows.lastRow + 1, rows.lastRow + Int64(rows.copies.rowCount),
                     ])
             }
-            try db.execute(sql: "COMMIT")
+            try SQLiteFile.timingCommit { try db.execute(sql: "COMMIT") }
             state = .committed
             for rows in tables { try rows.verify(readBack, archive: file.path) }
         }

@@ -65,6 +65,7 @@ final class HookedWriter: ObjectStore, RetentionWriter {
     ) throws(StoreError) -> [[StoreValue]] {
         try writer.figures(figures, of: request, groupedBy: groups)
     }
+    var fixedElapsed: Duration { writer.fixedElapsed }
     func isInUseByOthers() throws(StoreError) -> Bool { try writer.isInUseByOthers() }
     func survey(_ request: SurveyRequest) throws(StoreError) -> Survey { try writer.survey(request) }
     func sample(entity: String, attribute: String, limit: Int) throws(StoreError) -> [StoreValue] {

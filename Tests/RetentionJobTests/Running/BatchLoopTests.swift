@@ -115,31 +115,6 @@ import Testing
         #expect(took(1) == 400)
     }
 
-    /// The sizes of batches of which each row takes some milliseconds, and each transaction some more.
-    private func sizes(from rows: Int, _ count: Int, each: Int, fixed: Int) -> [Int?] {
-        var setting = Rule.BatchSetting()
-        setting.rows = rows
-        var loop = BatchLoop(expiredCount: 100_000, batch: setting)
-        return (0..<count).map { _ in
-            loop.didDelete(part(1, hasMore: true), elapsed: .milliseconds(fixed + each * (loop.batchRows ?? 0)))
-            return loop.batchRows
-        }
-    }
-
-    /// A transaction may take longer than the target, whatever it deletes: with few rows each it would not come to an end.
-    @Test func aBatchHasMoreRowsIfTheyTakeHardlyLonger() {
-        #expect(
-            sizes(from: 100, 24, each: 0, fixed: 20)
-                == [50, 25, 12, 6, 3, 1, 1, 1, 4, 4, 4, 16, 16, 16, 64, 64, 64, 100, 100, 100, 100, 100, 100, 100])
-        // Sixteen rows take less than twice as long as four, and sixty-four do not.
-        #expect(sizes(from: 1, 13, each: 1, fixed: 20) == [1, 1, 4, 4, 4, 16, 16, 16, 64, 32, 16, 16, 16])
-    }
-
-    /// As with a trigger that indexes a text: 9 ms a row. More are tried once.
-    @Test func rowsThatCostMuchAreDeletedOneByOne() {
-        #expect(sizes(from: 100, 13, each: 9, fixed: 0) == [50, 25, 12, 6, 3, 1, 1, 1, 4, 2, 1, 1, 1])
-    }
-
     @Test func batchesAreLongerWhileNothingElseUsesTheStore() {
         var setting = Rule.BatchSetting()
         setting.rows = 1000
