@@ -29,7 +29,8 @@ final class PostgresRestoration: RestorationWork {
 
     func transaction(isLast: Bool, _ body: () throws -> Void) throws(StoreError) -> [String: TriggeredRows] {
         try writer.batch("restoring rows") {
-            if isLast { try writer.execute("SET LOCAL synchronous_commit = on") }
+            // After a crash of the server nobody would restore this batch again.
+            try writer.execute("SET LOCAL synchronous_commit = on")
             // A row must be refused when it is inserted, not at the end.
             try writer.execute("SET CONSTRAINTS ALL IMMEDIATE")
             try body()

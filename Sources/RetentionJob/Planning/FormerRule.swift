@@ -137,7 +137,7 @@ extension RecordedRule {
 
 extension Planner {
     /// What may have kept the rows of a table that is new to a pattern and has rows from before the last run: a hold or a rule of another
-    /// table of the pattern that has no such row any more. The new table may be that one with a new name. Nil: nothing.
+    /// table of the pattern that has no row as old. The new table may be that one with a new name, or a part of it. Nil: nothing.
     fileprivate func possibleOwner(
         of step: Plan.Step, _ request: SurveyRequest, _ holds: HoldPlan, _ reader: any RetentionReader
     ) throws -> String? {
@@ -156,8 +156,9 @@ extension Planner {
             }
             guard let entity = try reader.entity(named: name) else { return hadTable(name) || isDisabled(name) }
             guard entity.attribute(named: request.date.name) != nil else { return true }
-            let isOld = StorePredicate.date(DateRange(request.date, before: request.cutoff)) && rows
-            return try reader.count(StoreFetchRequest(entity: entity.name, predicate: isOld, fetchLimit: 1)) == 0
+            let areAsOld =
+                StorePredicate.date(DateRange(request.date, before: step.asOld(before: request.cutoff))) && rows
+            return try reader.count(StoreFetchRequest(entity: entity.name, predicate: areAsOld, fetchLimit: 1)) == 0
         }?.0
     }
 }
@@ -206,6 +207,11 @@ extension WidenedRule {
 }
 
 extension Plan.Step {
+    /// The end of the dates that are as old, to the day, as the oldest row of the rule, at most a cutoff.
+    func asOld(before cutoff: Instant) -> Instant {
+        min(cutoff, survey.dates.oldest?.advanced(byMicroseconds: 86_400_000_001) ?? cutoff)
+    }
+
     /// The rows that the rule would delete, with those of cascades, which a run does not always count.
     fileprivate func wholeCount(_ reader: any RetentionReader) throws -> Int {
         var found = survey

@@ -143,8 +143,8 @@ package struct Refusals {
                 "\(began) in \(SafeText.line(store)) that run \(run) had deleted; they may be in this store now, and this "
                     + "rule would delete \(count)\(age)"
             } else if let lost = restored.lost {
-                "\(began) of \(lost) that run \(run) had deleted, and \(lost) has lost its old rows: this table, for which no run "
-                    + "has carried out the rule, may be \(lost) with a new name, and the rule would delete \(count)"
+                "\(began) of \(lost) that run \(run) had deleted, and \(lost) has no row as old as this table, for which no run "
+                    + "has carried out the rule: it may be \(lost) with a new name, and the rule would delete \(count)"
             } else if restored.reached.isEmpty {
                 "\(began) that run \(run) had deleted, and this rule would delete them again, with all expired rows of their "
                     + "age: \(count)\(age)"

@@ -4,8 +4,8 @@ import RetentionPolicy
 /// Rows that an undo has restored and that a rule would delete again.
 ///
 /// A rule must not delete rows of a restored table that it would also have deleted in the undone run, nor rows of it by a cascade, nor fire a
-/// trigger that may change them. Only the current meaning of the rule counts: not the bytes of the policy, or elapsed time. While a table of
-/// an undo has lost its old rows, a table for which no run has carried the rule out may be that one with a new name.
+/// trigger that may change them. Only the current meaning of the rule counts: not the bytes of the policy, or elapsed time. A table for which
+/// no run has carried the rule out, and that has older rows than a table of an undo, may be that one with a new name.
 package struct RestoredRows {
     /// What the undo has restored.
     package private(set) var restoration: RunMemory.Restored
@@ -13,7 +13,7 @@ package struct RestoredRows {
     package private(set) var rowCount: Int
     /// Restored tables that the rule reaches only by a cascade or a trigger; empty: it deletes the rows itself.
     package private(set) var reached: [String] = []
-    /// The restored table that has lost its old rows, and that the rule's table may be, with a new name; nil: the rule reaches the rows.
+    /// The restored table that has no row as old, and that the rule's table may be, with a new name; nil: the rule reaches the rows.
     package private(set) var lost: String?
 
     /// Finds the newest undo whose rows a rule would delete again, if possible one that has restored rows and not found them all there; nil:
@@ -54,7 +54,7 @@ package struct RestoredRows {
             }
             guard !isKnown, restored.protectsRows,
                 let lost = try tables.first(where: { table in
-                    try !own.contains(table) && planner.hasLost(table, restored, reader)
+                    try !own.contains(table) && planner.hasLost(table, restored, to: step, reader)
                 })
             else { continue }
             return RestoredRows(restoration: restored, rowCount: step.survey.expiredAloneCount, lost: lost)
@@ -96,9 +96,10 @@ extension Planner {
         }
     }
 
-    /// Whether a table no longer has rows that an undo has restored in it: it is gone, or has no row before the cutoff of the undone run.
+    /// Whether a new table may have the rows that an undo has restored in another: that is gone, or has no row before the cutoff of the
+    /// undone run that is as old as the oldest of the new one.
     fileprivate func hasLost(
-        _ table: String, _ restored: RunMemory.Restored, _ reader: any RetentionReader
+        _ table: String, _ restored: RunMemory.Restored, to step: Plan.Step, _ reader: any RetentionReader
     ) throws -> Bool {
         func isUndone(_ rule: Rule) -> Bool {
             rule.entity.folded == table.folded && restored.rules.contains(rule.name)
@@ -113,7 +114,7 @@ extension Planner {
                 ?? restored.asOf.map({ rule.cutoff(asOf: $0, zone: policy.timezone) })
         {
             guard entity.attribute(named: date.name) != nil else { return true }
-            old = .date(DateRange(date, before: cutoff))
+            old = .date(DateRange(date, before: step.asOld(before: cutoff)))
         }
         return try reader.count(StoreFetchRequest(entity: entity.name, predicate: old, fetchLimit: 1)) == 0
     }

@@ -350,7 +350,7 @@ package struct PolicyDraft {
                 || "_.".unicodeScalars.contains(scalar)
             if !isPlain || (isUpper && wasLower), base.last != "-" { base += "-" }
             if isPlain { base += String(scalar).lowercased() }
-            wasLower = isPlain && !isUpper
+            wasLower = isPlain && !isUpper && !"_.".unicodeScalars.contains(scalar)
         }
         while base.hasPrefix("-") || base.hasPrefix(".") { base.removeFirst() }
         while base.hasSuffix("-") { base.removeLast() }
