@@ -1,4 +1,3 @@
-import GRDB
 import PriceStore
 import Testing
 
@@ -18,7 +17,7 @@ struct KnownDefectTests {
     @Test func onlyAStoreWithAWALIsConcerned() throws {
         let store = try TemporaryStore("CREATE TABLE t(n)")
         #expect(try store.reader().knownDefects() == [])
-        try store.change { try $0.execute(sql: "PRAGMA journal_mode = WAL") }
+        try store.change("PRAGMA journal_mode = WAL")
         let affected = KnownDefect.walReset.isIn(.sqlite)
         #expect(try store.reader().knownDefects() == (affected ? [.walReset] : []))
         #expect(try store.reader().components() == [.sqlite] && EngineComponent.sqlite.version.hasPrefix("3."))

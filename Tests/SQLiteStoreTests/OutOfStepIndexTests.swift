@@ -34,7 +34,7 @@ struct OutOfStepIndexTests {
 
     @Test func onlyATextIndexWithRowsIsRebuilt() throws {
         let store = try store()
-        try store.change { try $0.execute(sql: "DROP TRIGGER a1; DROP TRIGGER b1") }
+        try store.change("DROP TRIGGER a1; DROP TRIGGER b1")
         let found = try look(at: store) { try OutOfStepIndex.suspects("DELETE FROM a", $0, $1) }
         #expect(found.map(\.name) == ["a_text", "b text", "places", "bare"])
         #expect(
@@ -43,19 +43,17 @@ struct OutOfStepIndexTests {
                 "INSERT INTO \"b text\"(\"b text\") VALUES('rebuild')",
                 nil, nil,
             ])
-        for remedy in found.compactMap(\.remedy) { try store.change { try $0.execute(sql: remedy) } }
+        for remedy in found.compactMap(\.remedy) { try store.change(remedy) }
     }
 
     /// What triggers write, also by triggers that they set off; and how it comes into step again.
     @Test func whatTriggersWriteIsFound() throws {
         let store = try store()
-        try store.change {
-            try $0.execute(
-                sql: """
-                    CREATE VIRTUAL TABLE outer_text USING fts5(t, content = 'c', content_rowid = 'rowid');
-                    CREATE TRIGGER c1 AFTER INSERT ON c BEGIN DELETE FROM a; INSERT INTO outer_text(t) VALUES (new.t); END
-                    """)
-        }
+        try store.change(
+            """
+            CREATE VIRTUAL TABLE outer_text USING fts5(t, content = 'c', content_rowid = 'rowid');
+            CREATE TRIGGER c1 AFTER INSERT ON c BEGIN DELETE FROM a; INSERT INTO outer_text(t) VALUES (new.t); END
+            """)
         let found = try look(at: store) { try OutOfStepIndex.written(byTriggers: ["c1"], $0, $1) }
         #expect(found.map(\.name) == ["a_text", "outer_text"])
         #expect(

@@ -36,12 +36,15 @@ final class TemporaryStore {
         return try queue.writeWithoutTransaction(body)
     }
 
+    /// What another program does.
+    func change(_ statements: String) throws { try change { try $0.execute(sql: statements) } }
+
     /// The rows of a query as text, columns separated by `|`.
-    func rows(_ query: String) throws -> [String] {
-        try change { db in
-            try Row.fetchAll(db, sql: query).map { row in
-                row.databaseValues.map { $0.isNull ? "NULL" : "\($0.storage.value ?? "NULL")" }.joined(separator: "|")
-            }
+    func rows(_ query: String) throws -> [String] { try change { try Self.rows(query, $0) } }
+
+    static func rows(_ query: String, _ db: Database) throws -> [String] {
+        try Row.fetchAll(db, sql: query).map { row in
+            row.databaseValues.map { $0.isNull ? "NULL" : "\($0.storage.value ?? "NULL")" }.joined(separator: "|")
         }
     }
 
@@ -94,6 +97,17 @@ extension SQLiteWriter {
                     fetchLimit: method.isInBatches ? batchRows : nil,
                     includesSubentities: request.includesSubentities),
                 resultType: .count, method: method, relationships: request.relationships))
+    }
+}
+
+extension SurveyRequest {
+    /// The rows of an entity whose `at` is a number of seconds before another one.
+    static func rows(
+        of entity: String, before seconds: Int64 = 1000, _ rule: BatchDeleteRequest.RelationshipRule = .asDeclared
+    ) -> SurveyRequest {
+        SurveyRequest(
+            entity: entity, date: DateAttribute(name: "at", encoding: .unixSeconds, earliest: Instant(unixSeconds: 1)),
+            cutoff: Instant(unixSeconds: seconds), relationships: rule)
     }
 }
 

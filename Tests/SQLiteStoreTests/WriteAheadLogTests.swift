@@ -86,7 +86,7 @@ struct WriteAheadLogTests {
             try writer.run("moving") { writer.wal.moveToStore($0.sqliteConnection) }
             #expect(try copiedPages(store) > before)
         }
-        try store.change { try $0.execute(sql: "UPDATE t SET at = 9 WHERE n = 1") }
+        try store.change("UPDATE t SET at = 9 WHERE n = 1")
         #expect(try store.rows("SELECT count(*), sum(at) FROM t") == ["5000|35002"])
     }
 

@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import PriceStore
 import StoreConformance
+import TestSupport
 
 @testable import SQLiteStore
 
@@ -24,6 +25,24 @@ struct ArchivedStore: ArchivedFixture {
     var run: String { Self.run }
     func writer() throws -> SQLiteWriter { try store.writer() }
     func reader() throws -> SQLiteReader { try store.reader() }
+
+    /// The rows of a query on the archive, as ``TemporaryStore/rows(_:)`` has them.
+    func archived(_ query: String) throws -> [String] {
+        let queue = try DatabaseQueue(path: archive)
+        defer { try? queue.close() }
+        return try queue.read { try TemporaryStore.rows(query, $0) }
+    }
+
+    /// A deletion of the oldest rows of a table, and the writer with its archive.
+    func begin(_ entity: String) throws -> (writer: SQLiteWriter, deletion: any Deletion) {
+        let writer = try writer()
+        var request = Self.request(entity)
+        request.deleting.archiveRule = "r0"
+        try writer.beginArchive(
+            ArchiveRequest(
+                place: place, run: run, rules: [.init(name: "r0", entity: entity, cutoff: request.cutoff)]))
+        return (writer, try writer.deletion(of: request))
+    }
 
     /// The rows that are older than day 20, a number of days.
     static func request(_ entity: String) -> SurveyRequest {

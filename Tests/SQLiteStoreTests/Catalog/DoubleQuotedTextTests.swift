@@ -1,4 +1,3 @@
-import GRDB
 import PriceStore
 import StoreConformance
 import Testing
@@ -55,10 +54,10 @@ struct DoubleQuotedTextTests {
         let reader = try store.reader()
         let request = StoreFetchRequest(entity: "price", predicate: .compare("symbol", .equal, .text("symbol")))
         #expect(try reader.count(request) == 1)
-        try store.change { try $0.execute(sql: "ALTER TABLE price DROP COLUMN symbol") }
+        try store.change("ALTER TABLE price DROP COLUMN symbol")
         #expect(throws: StoreError.self) { try reader.count(request) }
         // A name with backticks is quoted, too.
-        try store.change { try $0.execute(sql: "ALTER TABLE price ADD COLUMN [a`b\"c] TEXT DEFAULT 'x'") }
+        try store.change("ALTER TABLE price ADD COLUMN [a`b\"c] TEXT DEFAULT 'x'")
         let other = StoreFetchRequest(entity: "price", predicate: .compare("a`b\"c", .equal, .text("x")))
         #expect(try store.reader().count(other) == 2)
     }

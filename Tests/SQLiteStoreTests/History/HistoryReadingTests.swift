@@ -1,5 +1,4 @@
 import Foundation
-import GRDB
 import PriceObjects
 import PriceStore
 import SQLiteStore
@@ -129,7 +128,7 @@ struct HistoryReadingTests {
     }
 
     @Test func aGapEndsAPortionAndIsToldByTheNext() throws {
-        try store.change { try $0.execute(sql: "DELETE FROM retention_transaction WHERE number IN (4, 5)") }
+        try store.change("DELETE FROM retention_transaction WHERE number IN (4, 5)")
         #expect(try numbers(after: nil) == [1, 2, 3])
         #expect(kind { try numbers(after: token(3)) } == .historyMissing)
         #expect(try numbers(after: token(5), limit: 1) == [6])
