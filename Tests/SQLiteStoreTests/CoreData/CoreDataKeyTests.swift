@@ -15,7 +15,7 @@ struct CoreDataKeyTests {
     {
         for history in [false, true] {
             let store = try CoreDataStoreTests.store(history: history)
-            _ = try store.change { try $0.execute(sql: "UPDATE Z_PRIMARYKEY SET Z_MAX = \(max) WHERE Z_NAME = 'Note'") }
+            try store.change("UPDATE Z_PRIMARYKEY SET Z_MAX = \(max) WHERE Z_NAME = 'Note'")
             let isUsed = max == "-1"
             for inserter in [try SQLiteWriter(path: store.path), try SQLiteReader(path: store.path)]
                 as [any RetentionInserter]
@@ -35,9 +35,7 @@ struct CoreDataKeyTests {
 
     @Test func theLastKeyIsGivenAndNoOtherOne() throws {
         let store = try CoreDataStoreTests.store()
-        _ = try store.change {
-            try $0.execute(sql: "UPDATE Z_PRIMARYKEY SET Z_MAX = 9223372036854775806 WHERE Z_NAME = 'Note'")
-        }
+        try store.change("UPDATE Z_PRIMARYKEY SET Z_MAX = 9223372036854775806 WHERE Z_NAME = 'Note'")
         for inserter in [try SQLiteReader(path: store.path), try SQLiteWriter(path: store.path)]
             as [any RetentionInserter]
         {
@@ -54,9 +52,7 @@ struct CoreDataKeyTests {
 
     @Test func theLastKeyOfTheHistoryIsAnError() throws {
         let store = try CoreDataStoreTests.store(history: true)
-        _ = try store.change {
-            try $0.execute(sql: "UPDATE Z_PRIMARYKEY SET Z_MAX = 9223372036854775807 WHERE Z_NAME = 'TRANSACTION'")
-        }
+        try store.change("UPDATE Z_PRIMARYKEY SET Z_MAX = 9223372036854775807 WHERE Z_NAME = 'TRANSACTION'")
         let writer = try SQLiteWriter(path: store.path)
         let error = #expect(throws: StoreError.self) {
             try writer.execute(BatchDeleteRequest(fetchRequest: CoreDataStoreTests.expired("Point")))
@@ -68,13 +64,11 @@ struct CoreDataKeyTests {
     @Test func theLastRowidOfAPlainTableIsForetoldAsItIs() throws {
         for (autoincrement, saves) in [("", true), ("AUTOINCREMENT", false)] {
             let store = try TemporaryStore()
-            _ = try store.change {
-                try $0.execute(
-                    sql: """
-                        CREATE TABLE p(id INTEGER PRIMARY KEY \(autoincrement), x);
-                        INSERT INTO p VALUES (9223372036854775806, 1);
-                        """)
-            }
+            try store.change(
+                """
+                CREATE TABLE p(id INTEGER PRIMARY KEY \(autoincrement), x);
+                INSERT INTO p VALUES (9223372036854775806, 1);
+                """)
             let reader = try SQLiteReader(path: store.path)
             let outcome = try reader.rehearse {
                 try reader.insert(entity: "p", values: ["x": .integer(2)], onConflict: .fail)
@@ -97,8 +91,6 @@ struct CoreDataKeyTests {
 
     /// Users and the options that they voted for, 4 of each, the first two users expired; as Mastodon has them.
     private func voters(_ sql: String) throws -> TemporaryStore {
-        let store = try TemporaryStore()
-        try FileManager.default.removeItem(atPath: store.path)
         let user = ModelDescription.Entity(
             name: "User", attributes: [.init(name: "at", kind: .date, isOptional: false)],
             relationships: [
@@ -110,7 +102,7 @@ struct CoreDataKeyTests {
             relationships: [
                 .init(name: "votedBy", destination: "User", inverse: "votePollOptions", rule: .nullify, isToMany: true)
             ])
-        try CoreDataStore(path: store.path, model: ModelDescription(entities: [user, option])).write { db, layout in
+        let store = try CoreDataStoreTests.store(of: [user, option]) { db, layout in
             for key in 1...4 {
                 try db.execute(
                     sql: """

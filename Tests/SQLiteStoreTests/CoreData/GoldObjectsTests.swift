@@ -3,15 +3,11 @@ import Testing
 
 /// The tests' own Core Data stores are as Core Data would make them.
 struct GoldObjectsTests {
-    private let store: TemporaryStore
-
-    init() throws { store = try TemporaryStore() }
-
-    private func columns(_ table: String) throws -> String {
-        try store.rows("SELECT group_concat(name || ' ' || type, ', ') FROM pragma_table_info('\(table)')").joined()
-    }
-
     @Test func makesPointsThatBelongToASymbol() throws {
+        let store = try TemporaryStore()
+        func columns(_ table: String) throws -> String {
+            try store.rows("SELECT group_concat(name || ' ' || type, ', ') FROM pragma_table_info('\(table)')").joined()
+        }
         try GoldObjects(symbols: ["XAUUSD", "XAUEUR"]).write(to: store.path)
         #expect(
             try columns("ZYAHOOGOLDPRICEPOINT")
@@ -37,32 +33,5 @@ struct GoldObjectsTests {
                 "ZYAHOOGOLDPRICEPOINT_ZSYMBOL_INDEX", "Z_YahooGoldPricePoint_byUpdateTime",
             ])
         #expect(try store.rows("PRAGMA auto_vacuum") == ["2"] && store.rows("PRAGMA journal_mode") == ["wal"])
-    }
-
-    @Test func makesADetailForEachPoint() throws {
-        try GoldObjects(.detail).write(to: store.path)
-        #expect(
-            try store.rows(
-                "SELECT count(*) FROM ZYAHOOGOLDPRICEPOINT AS p JOIN ZPRICEDETAIL AS d ON p.ZDETAIL = d.Z_PK "
-                    + "AND d.ZPOINT = p.Z_PK WHERE p.ZSYMBOL = 'XAUUSD'") == ["100"])
-    }
-
-    @Test func makesPointsWithoutAnyRelationship() throws {
-        try GoldObjects(.none).write(to: store.path)
-        #expect(
-            try store.rows("SELECT name FROM sqlite_schema WHERE type = 'table' AND name LIKE 'Z%' ORDER BY name")
-                == ["ZYAHOOGOLDPRICEPOINT", "Z_METADATA", "Z_MODELCACHE", "Z_PRIMARYKEY"])
-    }
-
-    @Test func recordsTheInsertOfEveryRowInAHistory() throws {
-        try GoldObjects(hasHistory: true).write(to: store.path)
-        #expect(
-            try store.rows(
-                "SELECT ZCHANGETYPE, ZENTITY, count(*), max(ZENTITYPK), typeof(ZCOLUMNS) FROM ACHANGE GROUP BY 1, 2")
-                == ["0|1|1|1|null", "0|2|100|100|null"])
-        #expect(try store.rows("SELECT Z_ENT, ZTIMESTAMP FROM ATRANSACTION") == ["16002|757382400.0"])
-        #expect(
-            try store.rows("SELECT * FROM Z_PRIMARYKEY WHERE Z_ENT > 16000 ORDER BY 1")
-                == ["16001|CHANGE|0|101", "16002|TRANSACTION|0|1", "16003|TRANSACTIONSTRING|0|2"])
     }
 }

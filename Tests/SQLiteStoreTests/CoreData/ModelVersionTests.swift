@@ -1,6 +1,5 @@
 import Foundation
 @preconcurrency import Glibc
-import GRDB
 import PriceStore
 import Testing
 
@@ -125,11 +124,18 @@ struct ModelVersionTests {
     @Test func aModelStandsInForThatOfTheStore() throws {
         let folder = try Folder(nil)
         let store = try CoreDataStoreTests.store()
-        try store.change { try $0.execute(sql: "DELETE FROM Z_MODELCACHE") }
+        try store.change("DELETE FROM Z_MODELCACHE")
         let bare = try #require(try store.reader().entity(named: "Point"))
-        #expect(bare.attributes.map(\.name) == ["AT", "PHOTO"])
+        #expect(bare.attributes.map(\.name) == ["AT", "PHOTO"] && bare.model?.relationships.isEmpty == true)
         let reader = try SQLiteReader(path: store.path, modelPath: folder.path + "/Two.mom")
-        #expect(try reader.entity(named: "Point")?.attributes.map(\.name) == ["at"])
+        let point = try #require(try reader.entity(named: "Point"))
+        #expect(point.attributes.map(\.name) == ["at"] && point.attribute(named: "at")?.dateEncoding == .appleSeconds)
+        #expect(try SQLiteWriter(path: store.path, modelPath: folder.path + "/Two.mom").entity(named: "Note") != nil)
+        try folder.write(Self.info(.string("Two")).binary, to: "VersionInfo.plist")
+        let other = #expect(throws: StoreError.self) {
+            try SQLiteReader(path: store.path, modelPath: folder.path + "/Two.mom").entity(named: "Point")
+        }
+        #expect(other?.message.contains(Self.another) == true)
         let missing = #expect(throws: StoreError.self) {
             try SQLiteReader(path: store.path, modelPath: folder.path + "/none.mom").entityNames()
         }

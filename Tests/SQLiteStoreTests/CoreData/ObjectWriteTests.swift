@@ -22,9 +22,7 @@ struct ObjectWriteTests {
 
     @Test func aNewObjectMeetsOneWithItsUniqueValue() throws {
         let store = try CoreDataStoreTests.store(history: true)
-        try store.change {
-            try $0.execute(sql: "UPDATE ZNOTE SET ZTEXT = 'n' || Z_PK; CREATE UNIQUE INDEX one ON ZNOTE (ZTEXT)")
-        }
+        try store.change("UPDATE ZNOTE SET ZTEXT = 'n' || Z_PK; CREATE UNIQUE INDEX one ON ZNOTE (ZTEXT)")
         let writer = try store.writer()
         func insert(_ policy: ConflictPolicy) throws -> InsertOutcome {
             try writer.insert(entity: "Note", values: ["text": .text("n1"), "point": .null], onConflict: policy)
@@ -53,7 +51,7 @@ struct ObjectWriteTests {
         ) throws
     {
         let store = try CoreDataStoreTests.store()
-        try store.change { try $0.execute(sql: change) }
+        try store.change(change)
         let outcome = try store.writer().insert(
             entity: "Note", values: ["text": .text("new"), "point": .integer(key)], onConflict: .fail)
         #expect(outcome == reason.map { .rejected($0) } ?? .saved)
@@ -103,7 +101,7 @@ struct ObjectWriteTests {
 
     @Test func withoutAModelNothingIsSaved() throws {
         let store = try CoreDataStoreTests.store()
-        try store.change { try $0.execute(sql: "DROP TABLE Z_MODELCACHE") }
+        try store.change("DROP TABLE Z_MODELCACHE")
         let writer = try store.writer()
         let point = try #require(try writer.fetchRows(StoreFetchRequest(entity: "Point"), attributes: []).first)
             .objectID
@@ -121,13 +119,11 @@ struct ObjectWriteTests {
     /// Derived attributes of the framework are kept up to date by triggers that call a function of its own.
     @Test func triggersThatCallTheFrameworkAreCarriedOut() throws {
         let store = try CoreDataStoreTests.store(rule: .nullify)
-        try store.change {
-            try $0.execute(
-                sql: """
-                    CREATE TRIGGER Z_DA AFTER DELETE ON ZPOINT BEGIN
-                        SELECT NSCoreDataTriggerUpdateAffectedObjectValue('ZNOTE', 1, old.Z_PK, 'text', NULL); END
-                    """)
-        }
+        try store.change(
+            """
+            CREATE TRIGGER Z_DA AFTER DELETE ON ZPOINT BEGIN
+                SELECT NSCoreDataTriggerUpdateAffectedObjectValue('ZNOTE', 1, old.Z_PK, 'text', NULL); END
+            """)
         var request = CoreDataStoreTests.survey("Point")
         request.keepers.holds = [HeldRows(name: "audit", entity: "Note", rows: .all)]
         #expect(try store.reader().survey(request).unsupported == nil)

@@ -21,30 +21,18 @@ struct OneWayRelationshipTests {
                 .init(name: "Note", attributes: [.init(name: "at", kind: .date)], relationships: note),
             ]
         ) { db, layout in
-            for key in 1...6 {
-                try db.execute(
-                    sql: """
-                        INSERT INTO ZPOINT (Z_PK, Z_ENT, Z_OPT, ZAT) VALUES (\(key), \(layout.numbers["Point"] ?? 0), 1,
-                            \(key < 5 ? 700_000_000 + key : 810_000_000));
-                        INSERT INTO ZNOTE (Z_PK, Z_ENT, Z_OPT, ZAT) VALUES (\(key), \(layout.numbers["Note"] ?? 0), 1,
-                            \(key < 5 ? 700_000_000 + key : 810_000_000));
-                        """)
-            }
+            try CoreDataStoreTests.insertPoints(db, layout)
+            try db.execute(sql: "UPDATE ZNOTE SET ZAT = (SELECT ZAT FROM ZPOINT AS p WHERE p.Z_PK = ZNOTE.Z_PK)")
             for name in note.filter({ !$0.isToMany }).map(\.name) {
                 try db.execute(sql: "UPDATE ZNOTE SET Z\(name.uppercased()) = \(name == "top" ? "1" : "Z_PK")")
             }
         }
-        try store.change { try $0.execute(sql: statements) }
+        try store.change(statements)
         return store
     }
 
     private static func refusal(_ entity: String, _ store: TemporaryStore) throws -> String? {
-        do {
-            try store.writer().execute(BatchDeleteRequest(fetchRequest: CoreDataStoreTests.expired(entity)))
-            return nil
-        } catch let error as StoreError {
-            return error.message
-        }
+        try CoreDataStoreTests.refusal(of: CoreDataStoreTests.expired(entity), store)?.message
     }
 
     @Test func rowsThatReferWithoutAnInverseForbidTheDelete() throws {
@@ -60,10 +48,10 @@ struct OneWayRelationshipTests {
             try Self.refusal("Point", store)
                 == "a relationship prevents the delete of rows of Point: 4 rows of Note.point refer to them, and it has no "
                 + "inverse")
-        try store.change { try $0.execute(sql: "DELETE FROM ZNOTE WHERE Z_PK > 1") }
+        try store.change("DELETE FROM ZNOTE WHERE Z_PK > 1")
         #expect(try Self.refusal("Point", store)?.contains("1 row of Note.point refer to them") == true)
         #expect(try store.rows("SELECT count(*) FROM ZPOINT") == ["6"])
-        try store.change { try $0.execute(sql: "DELETE FROM ZNOTE") }
+        try store.change("DELETE FROM ZNOTE")
         #expect(try Self.refusal("Point", store) == nil)
     }
 
@@ -79,7 +67,7 @@ struct OneWayRelationshipTests {
         #expect(survey.related.obstacles.isEmpty)
         #expect(
             survey.unsupported?.hasPrefix("rows of Note and Point that would be deleted require each other") == true)
-        try store.change { try $0.execute(sql: "UPDATE ZNOTE SET ZTOP = NULL") }
+        try store.change("UPDATE ZNOTE SET ZTOP = NULL")
         #expect(try store.reader().survey(CoreDataStoreTests.survey("Point")).unsupported == nil)
     }
 

@@ -1,5 +1,4 @@
 import Foundation
-import GRDB
 import TestSupport
 import Testing
 
@@ -118,52 +117,6 @@ struct SampleModelTests {
                 == ManagedObjectModel.read(path: folder + "/SampleModel.mom"))
     }
 
-    @Test func aFolderOfAnotherModelIsRefused() throws {
-        let metadata = try metadata("SampleModel3/SampleModel3_V1")
-        #expect(
-            throws: ModelArchiveError("\(folder): no version of this model is the one that the store was written with")
-        ) { try ManagedObjectModel.read(path: folder, storeMetadata: metadata) }
-    }
-
-    @Test func aFileOfAnotherVersionThanTheStoresIsRefused() throws {
-        let metadata = try metadata("SampleModel/SampleModel_V2")
-        let file = folder + "/SampleModel.mom"
-        #expect(
-            throws: ModelArchiveError(
-                "\(file): the store was written with another version of this model; give \(folder)/SampleModel2.mom")
-        ) { try ManagedObjectModel.read(path: file, storeMetadata: metadata) }
-        #expect(
-            try ManagedObjectModel.read(path: folder + "/SampleModel2.mom", storeMetadata: metadata).entities.count == 4
-        )
-    }
-
-    @Test func anOptimizedModelIsNamedAsSuch() {
-        let error = #expect(throws: ModelArchiveError.self) {
-            try ManagedObjectModel.read(path: folder + "/SampleModel.omo")
-        }
-        #expect(error?.message.contains("/SampleModel.omo: it is an optimized model") == true)
-    }
-
-    // MARK: - Damage
-
-    @Test func damageToARealModelIsAnErrorOrAModel() throws {
-        let store = try SampleStores.copy("coredataplus/SampleModel2/SampleModel2_V1.sqlite")
-        let cache = try store.blob("SELECT Z_CONTENT FROM Z_MODELCACHE")
-        let archive = try Inflate.bytes(of: cache, limit: 1 << 20)
-        var random = SeededRandom(5)
-        var models = 0
-        for index in 0..<400 {
-            let isPacked = index % 2 == 0
-            var bent = isPacked ? cache : archive
-            for _ in 0..<Int.random(in: 1...6, using: &random) {
-                bent[Int.random(in: 0..<bent.count, using: &random)] ^= UInt8.random(in: 1...255, using: &random)
-            }
-            let model =
-                isPacked ? try? ManagedObjectModel.read(cache: bent) : try? ManagedObjectModel.read(archive: bent)
-            if model != nil { models += 1 }
-        }
-        #expect(models > 0 && models < 400)
-    }
 }
 
 /// A model as its source says it.

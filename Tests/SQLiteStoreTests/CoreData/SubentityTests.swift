@@ -34,14 +34,6 @@ struct SubentityTests {
         #expect(try StoreContext(SQLiteWriter(path: store.path)).fetch(own).count == 5)
     }
 
-    @Test(arguments: [DeleteMethod.whole, .windows]) func aDeleteSparesSubentities(strategy: DeleteMethod) throws {
-        let store = try store()
-        let request = DeleteWork(fetchRequest: own, resultType: .objectIDs, method: strategy)
-        let result = try SQLiteWriter(path: store.path).execute(request)
-        #expect(result.deletedCount == 5 && Set(result.objectIDs.map(\.entity)) == ["SportCar"])
-        #expect(try counts(store) == [115, 0, 5])
-    }
-
     @Test func aLimitAndAnOffsetCountOwnRows() throws {
         let store = try store()
         var request = own
@@ -91,18 +83,6 @@ struct SubentityTests {
         #expect(error?.message == "the context holds unsaved Car objects, which a batch delete would not see")
     }
 
-    @Test func withoutSubentitiesNothingChanges() throws {
-        let store = try store()
-        let reader = try SQLiteReader(path: store.path)
-        // An entity without sub-entities is the same either way.
-        for entity in ["ExpensiveSportCar", "Person"] {
-            var request = StoreFetchRequest(entity: entity)
-            let count = try reader.count(request)
-            request.includesSubentities = false
-            #expect(try reader.count(request) == count)
-        }
-    }
-
     @Test func aRequestThatNamesAnEntityIsNotWidenedByItsIDs() throws {
         let store = try store()
         let writer = try SQLiteWriter(path: store.path)
@@ -146,6 +126,14 @@ struct SubentityTests {
         try other.save()
         #expect(try read[0].value(for: "maker", as: String.self) == "Mine")
         #expect(try counts(store) == [115, 5, 4])
+    }
+
+    @Test func theSizeOfAnEntityIsThatOfItsTable() throws {
+        let reader = try store().reader()
+        let size = try #require(try reader.sizeBytes(ofEntity: "Person"))
+        #expect(size > 0 && size % 4096 == 0)
+        #expect(try reader.sizeBytes(ofEntity: "SportCar") == reader.sizeBytes(ofEntity: "Car"))
+        #expect(try reader.sizeBytes(ofEntity: "Nothing") == nil)
     }
 
     @Test func theSchemaOfAModelIsNotChanged() throws {
