@@ -1,4 +1,3 @@
-import GRDB
 import PriceStore
 import StoreConformance
 import TestSupport
@@ -8,8 +7,6 @@ import Testing
 
 /// Triggers with which rows cannot be deleted in their order, or as many as the dry run says.
 struct DeleteTriggerTests {
-    static let date = DateAttribute(name: "at", encoding: .unixSeconds, earliest: Instant(unixSeconds: 1))
-
     /// Two expired parents and a fresh one; the trigger keeps the first. Each of the expired ones has a child.
     private func store(_ action: String, body: String = "SELECT RAISE(IGNORE) WHERE OLD.id = 1") throws
         -> TemporaryStore
@@ -22,27 +19,30 @@ struct DeleteTriggerTests {
             "CREATE TRIGGER hold BEFORE DELETE ON p BEGIN \(body); END")
     }
 
-    private func request(_ rule: BatchDeleteRequest.RelationshipRule = .asDeclared) -> SurveyRequest {
-        SurveyRequest(entity: "p", date: Self.date, cutoff: Instant(unixSeconds: 1000), relationships: rule)
+    /// Why a rule for `p` is refused; nil: it is not.
+    private func reason(
+        _ store: TemporaryStore, _ rule: BatchDeleteRequest.RelationshipRule = .asDeclared
+    ) throws -> String? {
+        try store.reader().survey(.rows(of: "p", rule)).unsupported
     }
 
-    /// The request with a hold on rows of entities.
-    private func request(holding rows: StorePredicate, of entities: String...) -> SurveyRequest {
-        var request = request()
+    /// Why it is refused with a hold on rows of entities.
+    private func reason(
+        _ store: TemporaryStore, holding rows: StorePredicate, of entities: String...
+    ) throws -> String? {
+        var request = SurveyRequest.rows(of: "p")
         request.keepers.holds = entities.map { HeldRows(name: "h", entity: $0, rows: rows) }
-        return request
+        return try store.reader().survey(request).unsupported
     }
 
     private func expectRefused(
         _ rule: BatchDeleteRequest.RelationshipRule, _ store: TemporaryStore, _ words: String
     ) throws {
-        let reason = try #require(try store.reader().survey(request(rule)).unsupported)
+        let reason = try #require(try reason(store, rule))
         #expect(reason.contains(words), "\(reason)")
         let before = try store.rows("SELECT count(*), count(p) FROM c")
         let error = #expect(throws: StoreError.self) {
-            try store.writer().execute(
-                BatchDeleteRequest(
-                    fetchRequest: StoreFetchRequest(entity: "p", predicate: request().expired), relationships: rule))
+            try store.writer().execute(BatchDeleteRequest(.rows(of: "p", rule)))
         }
         #expect(error?.kind == .unsupported)
         #expect(try store.rows("SELECT count(*), count(p) FROM c") == before)
@@ -64,9 +64,7 @@ struct DeleteTriggerTests {
 
     /// The children that a trigger deletes are its own business where no key acts.
     @Test func aTriggerMayDeleteTheRowsThatReferToItsRow() throws {
-        let store = try store("", body: "DELETE FROM c WHERE p = OLD.id")
-        let found = try store.reader().survey(request())
-        #expect(found.unsupported == nil, "\(found.unsupported ?? "")")
+        #expect(try reason(store("", body: "DELETE FROM c WHERE p = OLD.id")) == nil)
     }
 
     @Test func aTriggerThatMaySkipAClearedReferenceRefusesTheRule() throws {
@@ -89,24 +87,31 @@ struct DeleteTriggerTests {
             "CREATE TABLE p (id INTEGER PRIMARY KEY, at INTEGER)", "CREATE TABLE seen (c)",
             "CREATE TABLE c (id INTEGER PRIMARY KEY, p INTEGER REFERENCES p (id))",
             "INSERT INTO p VALUES (1, 10), (2, 20)", "INSERT INTO c VALUES (11, 1)", "CREATE TRIGGER t \(trigger)")
-        #expect(try store.reader().survey(request(.cascade)).unsupported == nil)
-        #expect(
-            try store.writer().deletion(of: request(.cascade)).deleteNext(DeletionBounds()).result.deletedCount == 2)
+        #expect(try reason(store, .cascade) == nil)
+        let deletion = try store.writer().deletion(of: .rows(of: "p", .cascade))
+        #expect(try deletion.deleteNext(DeletionBounds()).result.deletedCount == 2)
     }
 
-    /// A trigger that counts rows names the key of the row that it changes, and does not change it.
+    /// A trigger that counts rows names the key of the row that it changes, and does not change it. A row that takes the place of
+    /// another deletes it.
     @Test(
         arguments: [
-            ("n = n - 1 WHERE id = OLD.at", false), ("id = id + 1000", true), ("(n, id) = (1, 2)", true),
-            ("n = 1, \"id\"=2", true), ("n = (SELECT max(id), 2), n = 3", false),
+            ("", "UPDATE b SET n = n - 1 WHERE id = OLD.at", nil), ("", "UPDATE b SET id = id + 1000", "changes keys"),
+            ("", "UPDATE b SET (n, id) = (1, 2)", "changes keys"), ("", "UPDATE b SET n = 1, \"id\"=2", "changes keys"),
+            ("", "UPDATE b SET n = (SELECT max(id), 2), n = 3", nil),
+            ("", "INSERT OR REPLACE INTO b VALUES (1, 2)", "deletes rows"),
+            ("ON CONFLICT REPLACE", "INSERT INTO b VALUES (1, 2)", "deletes rows"),
         ])
-    func aTriggerThatChangesAKeyRefusesTheRule(sets: String, isRefused: Bool) throws {
+    func aTriggerThatChangesAKeyRefusesTheRule(conflict: String, body: String, words: String?) throws {
         let store = try TemporaryStore(
-            "CREATE TABLE p (id INTEGER PRIMARY KEY, at INTEGER)", "CREATE TABLE b (id INTEGER PRIMARY KEY, n)",
+            "CREATE TABLE p (id INTEGER PRIMARY KEY, at INTEGER)",
+            "CREATE TABLE b (id INTEGER PRIMARY KEY \(conflict), n)",
             "CREATE TABLE c (id INTEGER PRIMARY KEY, b REFERENCES b)", "INSERT INTO p VALUES (1, 10)",
-            "CREATE TRIGGER t AFTER DELETE ON p BEGIN UPDATE b SET \(sets); END")
-        let reason = try store.reader().survey(request()).unsupported
-        #expect((reason?.contains("the trigger t changes keys of b") ?? false) == isRefused, "\(reason ?? "none")")
+            "CREATE TRIGGER t AFTER DELETE ON p BEGIN \(body); END")
+        let reason = try reason(store)
+        #expect(
+            words.map { reason?.contains("the trigger t \($0) of b") ?? false } ?? (reason == nil),
+            "\(reason ?? "none")")
     }
 
     /// A batch knows its rows, and what refers to them, before it deletes the first of them. Some of the SQL hides what it does from a
@@ -134,7 +139,7 @@ struct DeleteTriggerTests {
             "CREATE TABLE d (p INTEGER REFERENCES p (id))",
             "INSERT INTO p VALUES (1, 10), (2, 20), (3, 5000)", "INSERT INTO c (id, p) VALUES (11, 1)",
             "CREATE TRIGGER t AFTER DELETE ON p BEGIN \(body); END")
-        let reason = try store.reader().survey(request()).unsupported
+        let reason = try reason(store)
         #expect(
             table.map { reason?.contains("the trigger t changes rows of \($0), ") ?? false } ?? (reason == nil),
             "\(reason ?? "none")")
@@ -152,9 +157,9 @@ struct DeleteTriggerTests {
             "CREATE TABLE p (id INTEGER PRIMARY KEY, at INTEGER, text)", "CREATE TABLE seen (n)",
             "CREATE VIRTUAL TABLE words USING fts5 (text, content = 'p', content_rowid = 'id')",
             "INSERT INTO p VALUES (1, 10, 'a')", "CREATE TRIGGER t AFTER DELETE ON p BEGIN \(body); END")
-        #expect(try store.reader().survey(request()).unsupported == nil)
-        try store.change { try $0.execute(sql: "CREATE TABLE c (p INTEGER REFERENCES p)") }
-        let reason = try store.reader().survey(request()).unsupported
+        #expect(try reason(store) == nil)
+        try store.change("CREATE TABLE c (p INTEGER REFERENCES p)")
+        let reason = try reason(store)
         #expect((reason?.contains("the trigger t changes rows of p") ?? false) == isRefused, "\(reason ?? "none")")
     }
 
@@ -172,33 +177,24 @@ struct DeleteTriggerTests {
             "CREATE VIEW v AS SELECT * FROM c", "INSERT INTO p VALUES (1, 10)",
             "CREATE TRIGGER t BEFORE DELETE ON p BEGIN SELECT RAISE(ABORT, 'no') WHERE EXISTS (SELECT 1 FROM \(table)); END"
         )
-        #expect(try store.reader().survey(request()).unsupported?.contains("the trigger t reads ") == true)
+        #expect(try reason(store)?.contains("the trigger t reads ") == true)
     }
 
-    @Test func aGuardThatAnotherTriggerSetsOffRefusesTheRule() throws {
-        let store = try store("ON DELETE CASCADE", body: "INSERT INTO seen VALUES (OLD.id)")
-        #expect(try store.reader().survey(request()).unsupported == nil)
-        try store.change {
-            try $0.execute(
-                sql: """
-                    CREATE TRIGGER guard AFTER INSERT ON seen BEGIN
-                        SELECT RAISE(ABORT, 'no') WHERE EXISTS (SELECT 1 FROM c WHERE p = NEW.child); END
-                    """)
-        }
-        #expect(try store.reader().survey(request()).unsupported?.contains("the trigger guard reads c") == true)
-    }
-
-    @Test func aGuardThatAForeignKeySetsOffRefusesTheRule() throws {
-        let store = try store("ON DELETE CASCADE", body: "DELETE FROM mid WHERE id = OLD.id")
-        try store.change {
-            try $0.execute(
-                sql: """
-                    CREATE TABLE mid (id INTEGER PRIMARY KEY);
-                    CREATE TABLE low (mid INTEGER REFERENCES mid ON DELETE CASCADE);
-                    CREATE TRIGGER guard AFTER DELETE ON low BEGIN SELECT RAISE(ABORT, 'no') WHERE EXISTS (SELECT 1 FROM c); END
-                    """)
-        }
-        #expect(try store.reader().survey(request()).unsupported?.contains("the trigger guard reads c") == true)
+    /// Another trigger sets it off, or a foreign key.
+    @Test(arguments: [
+        ("INSERT INTO seen VALUES (OLD.id)", "INSERT ON seen"), ("DELETE FROM mid WHERE id = OLD.id", "DELETE ON low"),
+    ])
+    func aGuardThatIsSetOffRefusesTheRule(body: String, event: String) throws {
+        let store = try store("ON DELETE CASCADE", body: body)
+        try store.change(
+            """
+            CREATE TABLE mid (id INTEGER PRIMARY KEY);
+            CREATE TABLE low (mid INTEGER REFERENCES mid ON DELETE CASCADE);
+            """)
+        #expect(try reason(store) == nil)
+        try store.change(
+            "CREATE TRIGGER guard AFTER \(event) BEGIN SELECT RAISE(ABORT, 'no') WHERE EXISTS (SELECT 1 FROM c); END")
+        #expect(try reason(store)?.contains("the trigger guard reads c") == true)
     }
 
     /// Children go before the row that they refer to: with a trigger that could mind, the rule is refused.
@@ -217,13 +213,10 @@ struct DeleteTriggerTests {
     ])
     func anOrderThatATriggerMindsRefusesTheRule(trigger: String, words: String?) throws {
         let store = try store("ON DELETE CASCADE", body: "SELECT 1")
-        try store.change {
-            try $0.execute(
-                sql:
-                    "DROP TRIGGER hold; CREATE TABLE like_p (id INTEGER PRIMARY KEY, at INTEGER); CREATE TRIGGER t \(trigger); END"
-            )
-        }
-        let reason = try store.reader().survey(request()).unsupported
+        try store.change(
+            "DROP TRIGGER hold; CREATE TABLE like_p (id INTEGER PRIMARY KEY, at INTEGER); CREATE TRIGGER t \(trigger); END"
+        )
+        let reason = try reason(store)
         #expect(words.map { reason?.contains($0) ?? false } ?? (reason == nil), "\(reason ?? "none")")
     }
 
@@ -239,8 +232,7 @@ struct DeleteTriggerTests {
             "CREATE TABLE \"\u{301}o\" (id INTEGER PRIMARY KEY, price_€)", "INSERT INTO p VALUES (1, 10)",
             "CREATE TRIGGER t AFTER DELETE ON p BEGIN \(body); END")
         let held = StorePredicate.compare("price_€", .equal, .integer(7)) && .compare("id", .greater, .integer(0))
-        let request = request(holding: held, of: "o", "\u{301}o")
-        let reason = try store.reader().survey(request).unsupported
+        let reason = try reason(store, holding: held, of: "o", "\u{301}o")
         #expect(reason?.contains("the trigger t") == true, "\(reason ?? "none")")
     }
 
@@ -254,25 +246,12 @@ struct DeleteTriggerTests {
             "CREATE TABLE p (id INTEGER PRIMARY KEY, at INTEGER)", "CREATE TABLE o (id INTEGER PRIMARY KEY, oid_, oid)",
             "CREATE VIEW v AS SELECT * FROM o", "INSERT INTO p VALUES (1, 10)",
             "CREATE TRIGGER \(head) BEGIN DELETE FROM o; END")
-        let request = request(holding: .compare("id", .greater, .integer(0)), of: "o")
-        #expect(try store.reader().survey(request).unsupported?.contains("deletes rows of o") == true)
-        try store.change {
-            try $0.execute(
-                sql:
-                    "DROP TRIGGER \(head.prefix { $0 != " " }); CREATE TRIGGER u AFTER DELETE ON p BEGIN UPDATE o SET oid = 1; END"
-            )
-        }
-        #expect(try store.reader().survey(request).unsupported == nil)
-    }
-
-    /// A name in a condition is no change.
-    @Test func aTriggerThatOnlyComparesHeldAttributesIsNone() throws {
-        let store = try TemporaryStore(
-            "CREATE TABLE p (id INTEGER PRIMARY KEY, at INTEGER)", "CREATE TABLE o (id INTEGER PRIMARY KEY, n, other)",
-            "INSERT INTO p VALUES (1, 10)",
-            "CREATE TRIGGER t AFTER DELETE ON p BEGIN UPDATE o SET other = 1 WHERE n = OLD.id + 2; END")
-        let request = request(holding: .compare("n", .equal, .integer(7)), of: "o")
-        #expect(try store.reader().survey(request).unsupported == nil)
+        let held = StorePredicate.compare("id", .greater, .integer(0))
+        #expect(try reason(store, holding: held, of: "o")?.contains("deletes rows of o") == true)
+        try store.change(
+            "DROP TRIGGER \(head.prefix { $0 != " " }); CREATE TRIGGER u AFTER DELETE ON p BEGIN UPDATE o SET oid = 1; END"
+        )
+        #expect(try reason(store, holding: held, of: "o") == nil)
     }
 
     @Test(arguments: [
@@ -287,7 +266,7 @@ struct DeleteTriggerTests {
             "CREATE TABLE p (k TEXT COLLATE RTRIM UNIQUE, b TEXT UNIQUE, at INTEGER)",
             "CREATE TABLE c (\(child))",
             "INSERT INTO p VALUES ('a ', 'b', 10)")
-        let reason = try store.reader().survey(request()).unsupported
+        let reason = try reason(store)
         #expect(reason?.contains(words) == true, "\(reason ?? "none")")
     }
 
@@ -295,26 +274,10 @@ struct DeleteTriggerTests {
         "CREATE TABLE p (at INTEGER, \"\u{E9}\", \"e\u{301}\")", "CREATE TABLE p (at INTEGER, x); CREATE TABLE q (x)",
     ])
     func namesThatOnlySQLiteDistinguishesRefuseTheRule(sql: String) throws {
-        let isSame = sql.contains("\u{E9}")
-        let store = try TemporaryStore(sql)
-        #expect((try store.reader().survey(request()).unsupported != nil) == isSame)
+        #expect(try (reason(TemporaryStore(sql)) != nil) == sql.contains("\u{E9}"))
         let tables = try TemporaryStore(
             "CREATE TABLE \"\u{E9}\" (at INTEGER)", "CREATE TABLE \"e\u{301}\" (at INTEGER)")
-        var request = request()
-        request.entity = "e\u{301}"
-        #expect(try tables.reader().survey(request).unsupported?.contains("how a letter is encoded") == true)
-    }
-
-    /// A row that takes the place of another deletes it.
-    @Test(arguments: [
-        ("", "INSERT OR REPLACE INTO b VALUES (1, 2)"), ("ON CONFLICT REPLACE", "INSERT INTO b VALUES (1, 2)"),
-    ])
-    func aTriggerThatReplacesDeletes(conflict: String, body: String) throws {
-        let store = try TemporaryStore(
-            "CREATE TABLE p (id INTEGER PRIMARY KEY, at INTEGER)",
-            "CREATE TABLE b (id INTEGER PRIMARY KEY \(conflict), n)",
-            "CREATE TABLE c (id INTEGER PRIMARY KEY, b REFERENCES b)", "INSERT INTO p VALUES (1, 10)",
-            "CREATE TRIGGER t AFTER DELETE ON p BEGIN \(body); END")
-        #expect(try store.reader().survey(request()).unsupported?.contains("the trigger t deletes rows of b") == true)
+        let survey = try tables.reader().survey(.rows(of: "e\u{301}"))
+        #expect(survey.unsupported?.contains("how a letter is encoded") == true)
     }
 }

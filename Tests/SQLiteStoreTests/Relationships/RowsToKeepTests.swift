@@ -1,4 +1,3 @@
-import GRDB
 import PriceStore
 import TestSupport
 import Testing
@@ -31,9 +30,7 @@ struct RowsToKeepTests {
         try expectStopped(
             writer, CoreDataStoreTests.survey("Point"), words: isEmptied ? "no readable row" : "the hold 'audit' keeps"
         ) {
-            try store.change {
-                try $0.execute(sql: "UPDATE ZNOTE SET ZTEXT = iif(Z_PK = 1, '2020-01-01T00:00:00Z', 'held')")
-            }
+            try store.change("UPDATE ZNOTE SET ZTEXT = iif(Z_PK = 1, '2020-01-01T00:00:00Z', 'held')")
         }
         #expect(try store.rows("SELECT count(*) FROM ZPOINT") == before)
     }
