@@ -25,24 +25,13 @@ struct ArchivePlaceTests {
         ("with a shorter file of its last transactions", { #expect(truncate($0 + "-wal", 32) == 0) }),
     ]
 
-    private func begin(_ archived: ArchivedStore) throws -> (SQLiteWriter, any Deletion) {
-        let writer = try archived.store.writer()
-        var request = ArchivedStore.request("t")
-        request.deleting.archiveRule = "r"
-        try writer.beginArchive(
-            ArchiveRequest(
-                place: archived.folder.path(percentEncoded: false), run: ArchivedStore.run,
-                rules: [.init(name: "r", entity: "t", cutoff: request.cutoff)]))
-        return (writer, try writer.deletion(of: request))
-    }
-
     private static let store =
         "CREATE TABLE t (id INTEGER PRIMARY KEY, at INTEGER); INSERT INTO t VALUES (1, 1), (2, 2), (3, 3), (4, 4), (9, 99)"
 
     @Test(arguments: changes.indices)
     func nothingMoreIsDeleted(index: Int) throws {
         let archived = try ArchivedStore(Self.store)
-        let (writer, deletion) = try begin(archived)
+        let (writer, deletion) = try archived.begin("t")
         _ = try deletion.deleteNext(DeletionBounds(rows: 2))
         try Self.changes[index].1(archived.archive)
         let error = #expect(throws: StoreError.self) { try deletion.deleteNext(DeletionBounds(rows: 1)) }
@@ -66,7 +55,7 @@ struct ArchivePlaceTests {
 
     @Test func aFileThatTookItsPlaceIsNotRemoved() throws {
         let archived = try ArchivedStore(Self.store)
-        let (writer, _) = try begin(archived)
+        let (writer, _) = try archived.begin("t")
         try FileManager.default.moveItem(atPath: archived.archive, toPath: archived.archive + ".moved")
         try Data("mine".utf8).write(to: URL(fileURLWithPath: archived.archive))
         #expect(throws: StoreError.self) { try writer.completeArchive() }
@@ -75,10 +64,8 @@ struct ArchivePlaceTests {
 
     @Test func aFullDiskSaysWhereTheRowsAre() throws {
         let archived = try ArchivedStore(Self.store)
-        try archived.store.change {
-            try $0.execute(sql: "ALTER TABLE t ADD COLUMN v; UPDATE t SET v = zeroblob(100000)")
-        }
-        let (writer, deletion) = try begin(archived)
+        try archived.store.change("ALTER TABLE t ADD COLUMN v; UPDATE t SET v = zeroblob(100000)")
+        let (writer, deletion) = try archived.begin("t")
         _ = try deletion.deleteNext(DeletionBounds(rows: 1))
         try writer.archiver?.file.run("making it full") { db in
             let pages = try Int.fetchOne(db, sql: "PRAGMA page_count") ?? 0
