@@ -1,5 +1,3 @@
-import Foundation
-import GRDB
 import PriceStore
 import StoreConformance
 import TestSupport
@@ -27,10 +25,7 @@ struct CandleRestorationTests {
     private func store(_ kind: Kind, _ seed: UInt64) throws -> ArchivedStore {
         let store = try ArchivedStore(kind.make(seed))
         let writer = try store.store.writer()
-        for request in [kind.request(), Self.days(kind)] {
-            let source = try #require(try writer.entity(named: request.entity))
-            try writer.createEntity(try #require(request.deleting.rollup?.table(for: source)))
-        }
+        for request in [kind.request(), Self.days(kind)] { try writer.createCandles(of: request) }
         var first = kind.request()
         first.filter = first.filter && .compare("price", .less, .real(50))
         let deletion = try writer.deletion(of: first)
@@ -65,7 +60,7 @@ struct CandleRestorationTests {
     func aCandleThatWasChangedSinceIsFound(_ sql: String) throws {
         let store = try store(.byDate, 7)
         try store.delete([Self.days(.byDate), Kind.byDate.request()], batchRows: 20)
-        try store.store.change { try $0.execute(sql: sql) }
+        try store.store.change(sql)
         let tables = try store.store.reader().restorable(store.request())
         #expect(tables.map(\.changedCandleCount).reduce(0, +) == 1, "\(tables)")
         #expect(
@@ -86,10 +81,7 @@ struct CandleRestorationTests {
     @Test func candlesThatWereDeletedSinceAreNotWhatTheyWereBefore() throws {
         let store = try ArchivedStore(Kind.byDate.make(5))
         let writer = try store.store.writer()
-        for request in [Kind.byDate.request(), Self.days(.byDate)] {
-            let source = try #require(try writer.entity(named: request.entity))
-            try writer.createEntity(try #require(request.deleting.rollup?.table(for: source)))
-        }
+        for request in [Kind.byDate.request(), Self.days(.byDate)] { try writer.createCandles(of: request) }
         try store.delete([Kind.byDate.request()], batchRows: 30)
         let deletion = try writer.deletion(of: Self.days(.byDate))
         while try deletion.deleteNext(DeletionBounds(rows: 5)).hasMore {}
@@ -104,7 +96,7 @@ struct CandleRestorationTests {
         let key = try store.store.rows("SELECT max(id) FROM tick")[0]
         try store.delete([Kind.byDate.request()], batchRows: 500)
         let after = try store.contents()
-        try store.store.change { try $0.execute(sql: "INSERT INTO tick (id, at) VALUES (\(key), 4000000000)") }
+        try store.store.change("INSERT INTO tick (id, at) VALUES (\(key), 4000000000)")
         let tables = try store.store.reader().restorable(store.request())
         #expect(tables.map(\.blockedCount).reduce(0, +) == 1, "\(tables)")
         #expect(throws: StoreError.self) { try store.undo() }
@@ -115,10 +107,10 @@ struct CandleRestorationTests {
     @Test(arguments: ["id = (SELECT min(id) FROM feed)", "id % 2", "TRUE", "id = (SELECT max(id) FROM feed)"])
     func ticksThatWereSentAgainDoNotCountTwice(_ again: String) throws {
         let store = try store(.byDate, 6)
-        try store.store.change { try $0.execute(sql: "CREATE TABLE feed AS SELECT * FROM tick") }
+        try store.store.change("CREATE TABLE feed AS SELECT * FROM tick")
         let before = try store.contents()
         try store.delete([Self.days(.byDate), Kind.byDate.request()], batchRows: 9)
-        try store.store.change { try $0.execute(sql: "INSERT INTO tick SELECT * FROM feed WHERE \(again)") }
+        try store.store.change("INSERT INTO tick SELECT * FROM feed WHERE \(again)")
         let dry = try store.store.reader().restorable(store.request())
         let done = try store.undo().total
         #expect(try store.contents() == before)
@@ -155,7 +147,7 @@ struct CandleRestorationTests {
         request.deleting.archiveRule = "r0"
         #expect(try store.store.reader().archiveObstacle(of: request) == nil)
         try store.delete([request])
-        try store.store.change { try $0.execute(sql: sql) }
+        try store.store.change(sql)
         #expect(try store.store.reader().archiveObstacle(of: request)?.contains(message) == true)
         #expect(throws: StoreError.self) { try store.store.reader().restorable(store.request()) }
     }

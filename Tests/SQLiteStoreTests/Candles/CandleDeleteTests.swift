@@ -1,4 +1,3 @@
-import Foundation
 import GRDB
 import PriceStore
 import Testing
@@ -34,16 +33,14 @@ struct CandleDeleteTests {
                 let price = Double.random(in: 1...100, using: &random)
                 return [number.databaseValue, date, symbol.databaseValue, price.databaseValue]
             }
-            let store = try TemporaryStore(inMemory: true)
             guard self != .coreData else {
-                try FileManager.default.removeItem(atPath: store.path)
                 let tick = ModelDescription.Entity(
                     name: "Tick",
                     attributes: [
                         .init(name: "at", kind: .date), .init(name: "symbol", kind: .string),
                         .init(name: "price", kind: .double),
                     ])
-                try CoreDataStore(path: store.path, model: ModelDescription(entities: [tick])).write { db, layout in
+                return try CoreDataStoreTests.store(of: [tick], inMemory: true) { db, layout in
                     for tick in ticks {
                         try db.execute(
                             sql:
@@ -51,8 +48,8 @@ struct CandleDeleteTests {
                             arguments: [tick[0], layout.numbers["Tick"], tick[1], tick[2], tick[3]])
                     }
                 }
-                return store
             }
+            let store = try TemporaryStore(inMemory: true)
             try store.change { db in
                 let key =
                     self == .withoutRowID ? "id INTEGER, PRIMARY KEY (id)) WITHOUT ROWID" : "id INTEGER PRIMARY KEY)"
@@ -91,9 +88,8 @@ struct CandleDeleteTests {
         _ request: SurveyRequest, from store: TemporaryStore, rows: Int?
     ) throws -> (counts: [Int], tally: CandleTally) {
         let writer = try store.writer()
-        let source = try #require(try writer.entity(named: request.entity))
         if let rollup = request.deleting.rollup, try writer.entity(named: rollup.target) == nil {
-            try writer.createEntity(try #require(rollup.table(for: source)))
+            try writer.createCandles(of: request)
         }
         let deletion = try writer.deletion(of: request)
         var (counts, tally) = ([Int](), CandleTally())
@@ -135,23 +131,26 @@ struct CandleDeleteTests {
         #expect(try store.rows("SELECT sum(count) FROM candle") == ["400"])
     }
 
-    @Test(arguments: [true, false]) func rowsOfOneDateGoTogether(index: Bool) throws {
-        let store = try TemporaryStore(
+    /// Ticks without a symbol at these seconds, with the prices 1, 2, ….
+    private func ticks(_ kind: Kind, at seconds: [Int]) throws -> TemporaryStore {
+        let rows = seconds.enumerated().map { "(\(1_767_225_600 + $1), \($0 + 1))" }
+        return try TemporaryStore(
             "CREATE TABLE tick (id INTEGER PRIMARY KEY, at INTEGER, symbol TEXT, price REAL)",
-            index ? "CREATE INDEX tick_at ON tick (at)" : "",
-            "INSERT INTO tick (at, price) VALUES (1767225600, 1), (1767225601, 2), (1767225601, 3), (1767225601, 4), (1767225602, 5)"
-        )
-        let kind = index ? Kind.byDate : .withoutIndex
+            kind == .byDate ? "CREATE INDEX tick_at ON tick (at)" : "",
+            "INSERT INTO tick (at, price) VALUES \(rows.joined(separator: ", "))")
+    }
+
+    private static let plain = [Kind.byDate, .withoutIndex]
+
+    @Test(arguments: plain) func rowsOfOneDateGoTogether(_ kind: Kind) throws {
+        let store = try ticks(kind, at: [0, 1, 1, 1, 2])
         #expect(try delete(kind.request(), from: store, rows: 2).counts.filter { $0 > 0 } == [1, 3, 1])
         #expect(try store.rows("SELECT open, close, count FROM candle") == ["1.0|5.0|5"])
     }
 
-    @Test(arguments: [true, false]) func rowsOfOneDateAreNoMoreThanALimitAllows(index: Bool) throws {
-        let store = try TemporaryStore(
-            "CREATE TABLE tick (id INTEGER PRIMARY KEY, at INTEGER, symbol TEXT, price REAL)",
-            index ? "CREATE INDEX tick_at ON tick (at)" : "",
-            "INSERT INTO tick (at, price) VALUES (1767225600, 1), (1767225601, 2), (1767225601, 3), (1767225601, 4)")
-        var request = (index ? Kind.byDate : .withoutIndex).request()
+    @Test(arguments: plain) func rowsOfOneDateAreNoMoreThanALimitAllows(_ kind: Kind) throws {
+        let store = try ticks(kind, at: [0, 1, 1, 1])
+        var request = kind.request()
         request.deleting.maxRows = 3
         #expect(try delete(request, from: store, rows: 2).counts == [1, 0])
         request.deleting.maxRows = 4
@@ -159,20 +158,14 @@ struct CandleDeleteTests {
     }
 
     /// Rows that arrive between the plan and the first batch are among those that a delete finds.
-    @Test(arguments: [true, false]) func noMoreRowsBecomeCandlesThanThePlanCounted(index: Bool) throws {
-        let store = try TemporaryStore(
-            "CREATE TABLE tick (id INTEGER PRIMARY KEY, at INTEGER, symbol TEXT, price REAL)",
-            index ? "CREATE INDEX tick_at ON tick (at)" : "",
-            "INSERT INTO tick (at, price) VALUES (1767225600, 1), (1767225601, 2), (1767225602, 3)")
+    @Test(arguments: plain) func noMoreRowsBecomeCandlesThanThePlanCounted(_ kind: Kind) throws {
+        let store = try ticks(kind, at: [0, 1, 2])
         let writer = try store.writer()
-        let request = (index ? Kind.byDate : .withoutIndex).request()
-        let source = try #require(try writer.entity(named: request.entity))
-        try writer.createEntity(try #require(request.deleting.rollup?.table(for: source)))
+        let request = kind.request()
+        try writer.createCandles(of: request)
         let survey = try writer.survey(request)
         #expect(survey.expiredCount == 3)
-        try store.change {
-            try $0.execute(sql: "INSERT INTO tick (at, price) VALUES (1767225590, 4), (1767225591, 5)")
-        }
+        try store.change("INSERT INTO tick (at, price) VALUES (1767225590, 4), (1767225591, 5)")
         let deletion = try writer.deletion(of: request, after: survey)
         #expect(try deletion.deleteNext(DeletionBounds(rows: 1000)).result.deletedCount == 3)
         #expect(try store.rows("SELECT price FROM tick ORDER BY id") == ["2.0", "3.0"])
@@ -266,13 +259,11 @@ struct CandleDeleteTests {
         let store = try Kind.byDate.make(6)
         try delete(Kind.byDate.request(before: 1_767_230_000), from: store, rows: 100)
         let before = try store.rows("SELECT (SELECT count(*) FROM tick), (SELECT sum(count) FROM candle)")
-        try store.change {
-            try $0.execute(
-                sql: """
-                    CREATE TRIGGER wrong AFTER INSERT ON candle
-                    BEGIN UPDATE candle SET open_time = open_time - 1 WHERE rowid = NEW.rowid; END
-                    """)
-        }
+        try store.change(
+            """
+            CREATE TRIGGER wrong AFTER INSERT ON candle
+            BEGIN UPDATE candle SET open_time = open_time - 1 WHERE rowid = NEW.rowid; END
+            """)
         let request = Kind.byDate.request()
         var work = DeleteWork(BatchDeleteRequest(request, resultType: .count))
         work.fetchRequest.sortDescriptors = [StoreSortDescriptor("at")]
@@ -296,12 +287,10 @@ struct CandleDeleteTests {
         let store = try Kind.byDate.make(2)
         try delete(Kind.byDate.request(before: 1_767_230_000), from: store, rows: 100)
         #expect(try store.reader().survey(Kind.byDate.request()).unsupported == nil)
-        try store.change { try $0.execute(sql: "CREATE TABLE log (x)") }
-        try store.change {
-            try $0.execute(sql: "CREATE TRIGGER l AFTER INSERT ON candle BEGIN INSERT INTO log VALUES (NEW.time); END")
-        }
+        try store.change("CREATE TABLE log (x)")
+        try store.change("CREATE TRIGGER l AFTER INSERT ON candle BEGIN INSERT INTO log VALUES (NEW.time); END")
         #expect(try store.reader().survey(Kind.byDate.request()).unsupported == nil)
-        try store.change { try $0.execute(sql: "CREATE TRIGGER t \(trigger); END") }
+        try store.change("CREATE TRIGGER t \(trigger); END")
         let reason = try store.reader().survey(Kind.byDate.request()).unsupported
         #expect(reason?.contains(words) == true, "\(reason ?? "-")")
     }
@@ -338,5 +327,13 @@ struct CandleDeleteTests {
         try delete(request, from: store, rows: 10)
         #expect(try store.rows("SELECT id FROM tick") == [1, 2, 3, 4, 7, 8, 9, 10].map { "\($0)" })
         #expect(try store.rows("SELECT open, low, count, volume FROM candle") == ["5|-1|5|0"])
+    }
+}
+
+extension SQLiteWriter {
+    /// Makes the table for the candles of a request.
+    func createCandles(of request: SurveyRequest) throws {
+        let source = try #require(try entity(named: request.entity))
+        try createEntity(try #require(request.deleting.rollup?.table(for: source)))
     }
 }

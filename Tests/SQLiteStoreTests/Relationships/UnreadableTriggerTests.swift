@@ -1,4 +1,3 @@
-import GRDB
 import PriceStore
 import StoreConformance
 import Testing
@@ -29,7 +28,7 @@ struct UnreadableTriggerTests {
             """)
         let before = try archived.contents()
         try archived.delete("t")
-        try archived.store.change { try $0.execute(sql: "CREATE TRIGGER new AFTER UPDATE OF t ON c \(Self.body)") }
+        try archived.store.change("CREATE TRIGGER new AFTER UPDATE OF t ON c \(Self.body)")
         let error = #expect(throws: StoreError.self) { try archived.undo(triggers: .fire) }
         #expect(error?.message == Self.reason + ", which the undo restores")
         try archived.undo(triggers: .skip)
@@ -40,11 +39,10 @@ struct UnreadableTriggerTests {
         let kind = CandleDeleteTests.Kind.byDate
         let store = try kind.make(1)
         let request = kind.request()
-        let ticks = try #require(try store.reader().entity(named: "tick"))
-        try store.writer().createEntity(try #require(request.deleting.rollup?.table(for: ticks)))
+        try store.writer().createCandles(of: request)
         #expect(try store.reader().survey(request).unsupported == nil)
         #expect(try store.reader().archiveObstacle(of: request) == nil)
-        try store.change { try $0.execute(sql: "CREATE TRIGGER new AFTER INSERT ON candle \(Self.body)") }
+        try store.change("CREATE TRIGGER new AFTER INSERT ON candle \(Self.body)")
         #expect(try store.reader().survey(request).unsupported?.contains(Self.reason) == true)
         #expect(try store.reader().archiveObstacle(of: request) == Self.reason)
     }

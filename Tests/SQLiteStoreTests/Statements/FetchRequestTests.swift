@@ -4,54 +4,44 @@ import Testing
 
 /// What a fetch request finds in a store, and in which order.
 struct FetchRequestTests {
-    struct Case: Sendable, CustomTestStringConvertible {
-        let predicate: StorePredicate
-        let found: [Int64]
-        var testDescription: String { "\(predicate)" }
-        init(_ predicate: StorePredicate, _ found: [Int64]) {
-            self.predicate = predicate
-            self.found = found
-        }
-    }
-
     static let values = [
         "1, 'gold', 10", "2, 'Gold bar', 20", "3, 'a%b_c', 30", "4, NULL, 40", "5, 12, NULL", "6, x'676F6C64', 5.5",
         "7, '', 15", "8, 'ägold', 'x'", "9, 'golf', 20",
     ]
 
-    static let cases = [
-        Case(.between("n", .integer(10), .integer(20)), [1, 2, 7, 9]),
-        Case(.between("n", .real(5.5), .real(9.9)), [6]),
-        Case(.between("n", .null, .integer(20)), []),
-        Case(.not(.between("n", .integer(10), .integer(30))), [4, 6, 8]),
-        Case(.isNull("t"), [4]), Case(.isNotNull("n"), [1, 2, 3, 4, 6, 7, 8, 9]),
-        Case(.begins("t", with: "gold"), [1]),
-        Case(.begins("t", with: "gol"), [1, 9]),
-        Case(.begins("t", with: "G"), [2]),
-        Case(.begins("t", with: "a%"), [3]),
-        Case(.begins("t", with: "%"), []),
-        Case(.begins("t", with: "1"), []),
-        Case(.begins("t", with: ""), [1, 2, 3, 7, 8, 9]),
-        Case(.begins("t", with: "\u{10FFFF}"), []), Case(.begins("t", with: "\u{D7FF}"), []),
+    static let cases: [(StorePredicate, [Int64])] = [
+        (.between("n", .integer(10), .integer(20)), [1, 2, 7, 9]),
+        (.between("n", .real(5.5), .real(9.9)), [6]),
+        (.between("n", .null, .integer(20)), []),
+        (.not(.between("n", .integer(10), .integer(30))), [4, 6, 8]),
+        (.isNull("t"), [4]), (.isNotNull("n"), [1, 2, 3, 4, 6, 7, 8, 9]),
+        (.begins("t", with: "gold"), [1]),
+        (.begins("t", with: "gol"), [1, 9]),
+        (.begins("t", with: "G"), [2]),
+        (.begins("t", with: "a%"), [3]),
+        (.begins("t", with: "%"), []),
+        (.begins("t", with: "1"), []),
+        (.begins("t", with: ""), [1, 2, 3, 7, 8, 9]),
+        (.begins("t", with: "\u{10FFFF}"), []), (.begins("t", with: "\u{D7FF}"), []),
         // SQLite limits the depth of an expression to 1,000.
-        Case(.and((0..<1500).map { .compare("id", .notEqual, .integer($0 < 1499 ? 7 : 9)) }), [1, 2, 3, 4, 5, 6, 8]),
-        Case(.not(.begins("t", with: "gol")), [2, 3, 5, 6, 7, 8]),
-        Case(.notTrue(.begins("t", with: "gol")), [2, 3, 4, 5, 6, 7, 8]),
-        Case(.contains("t", "old"), [1, 2, 8]),
-        Case(.contains("t", "OLD"), []),
-        Case(.contains("t", "%b_"), [3]),
-        Case(.contains("t", "_"), [3]),
-        Case(.contains("t", "2"), []),
-        Case(.not(.contains("t", "old")), [3, 5, 6, 7, 9]),
+        (.and((0..<1500).map { .compare("id", .notEqual, .integer($0 < 1499 ? 7 : 9)) }), [1, 2, 3, 4, 5, 6, 8]),
+        (.not(.begins("t", with: "gol")), [2, 3, 5, 6, 7, 8]),
+        (.notTrue(.begins("t", with: "gol")), [2, 3, 4, 5, 6, 7, 8]),
+        (.contains("t", "old"), [1, 2, 8]),
+        (.contains("t", "OLD"), []),
+        (.contains("t", "%b_"), [3]),
+        (.contains("t", "_"), [3]),
+        (.contains("t", "2"), []),
+        (.not(.contains("t", "old")), [3, 5, 6, 7, 9]),
         // 4 has no text, 5 no number: unknown, whatever the other part, unless it decides alone.
-        Case(.contains("t", "old") || .compare("n", .equal, .integer(40)), [1, 2, 4, 8]),
-        Case(!(.contains("t", "old") || .compare("n", .equal, .integer(30))), [6, 7, 9]),
-        Case(!(.contains("t", "old") && .compare("n", .equal, .integer(40))), [1, 2, 3, 5, 6, 7, 8, 9]),
-        Case(.or([]), []),
-        Case(.and([]), [1, 2, 3, 4, 5, 6, 7, 8, 9]),
+        (.contains("t", "old") || .compare("n", .equal, .integer(40)), [1, 2, 4, 8]),
+        (!(.contains("t", "old") || .compare("n", .equal, .integer(30))), [6, 7, 9]),
+        (!(.contains("t", "old") && .compare("n", .equal, .integer(40))), [1, 2, 3, 5, 6, 7, 8, 9]),
+        (.or([]), []),
+        (.and([]), [1, 2, 3, 4, 5, 6, 7, 8, 9]),
     ]
 
-    @Test(arguments: cases) func aPredicateFindsItsRows(_ row: Case) throws {
+    @Test(arguments: cases) func aPredicateFindsItsRows(_ predicate: StorePredicate, _ found: [Int64]) throws {
         let values = Self.values.map { "(\($0))" }.joined(separator: ", ")
         // In one transaction: a plain table, one whose index can answer, and one whose index has another collation.
         let store = try TemporaryStore(
@@ -65,8 +55,8 @@ struct FetchRequestTests {
             """)
         let reader = try store.reader()
         for entity in ["r0", "r1", "r2"] {
-            let ids = try reader.fetchObjectIDs(StoreFetchRequest(entity: entity, predicate: row.predicate))
-            #expect(ids.map(\.key) == row.found.map { [.integer($0)] })
+            let ids = try reader.fetchObjectIDs(StoreFetchRequest(entity: entity, predicate: predicate))
+            #expect(ids.map(\.key) == found.map { [.integer($0)] })
         }
     }
 
@@ -81,15 +71,9 @@ struct FetchRequestTests {
         }
     }
 
-    struct Comparison: Sendable {
-        let comparison: StorePredicate.Operator
-        let found: [Int64]
-    }
-
-    static let comparisons = [
-        Comparison(comparison: .less, found: [1, 2]), Comparison(comparison: .lessOrEqual, found: [1, 2, 3]),
-        Comparison(comparison: .equal, found: [3]), Comparison(comparison: .notEqual, found: [1, 2, 4]),
-        Comparison(comparison: .greaterOrEqual, found: [3, 4]), Comparison(comparison: .greater, found: [4]),
+    static let comparisons: [(StorePredicate.Operator, [Int64])] = [
+        (.less, [1, 2]), (.lessOrEqual, [1, 2, 3]), (.equal, [3]), (.notEqual, [1, 2, 4]), (.greaterOrEqual, [3, 4]),
+        (.greater, [4]),
     ]
 
     /// Dates one second apart around 2024-03-01T00:00:00Z, then what no date is: NULL, another kind, before `earliest`.
@@ -130,7 +114,10 @@ struct FetchRequestTests {
     ]
 
     @Test(arguments: formats, comparisons)
-    func datesCompareAsInstantsAndUnreadableOnesNeverMatch(_ format: Format, _ row: Comparison) throws {
+    func datesCompareAsInstantsAndUnreadableOnesNeverMatch(
+        _ format: Format, _ comparison: (StorePredicate.Operator, [Int64])
+    ) throws {
+        let (comparison, ids) = comparison
         let rows = format.values.enumerated().map { "(\($0.offset + 1), \($0.element))" }.joined(separator: ", ")
         let store = try TemporaryStore(
             "CREATE TABLE r (id INTEGER PRIMARY KEY, at \(format.column))", "CREATE INDEX i ON r (at)",
@@ -144,10 +131,10 @@ struct FetchRequestTests {
                 if case .integer(let id) = $0[0] { id } else { nil }
             }
         }
-        let predicate = StorePredicate.dateCompare(date, row.comparison, instant)
-        #expect(try found(predicate) == row.found)
+        let predicate = StorePredicate.dateCompare(date, comparison, instant)
+        #expect(try found(predicate) == ids)
         // True or false, never unknown: NOT finds all the others.
-        #expect(try found(.not(predicate)) == (1...8).filter { !row.found.contains($0) })
+        #expect(try found(.not(predicate)) == (1...8).filter { !ids.contains($0) })
     }
 
     @Test func limitAndOffsetFollowTheSortDescriptors() throws {

@@ -1,5 +1,3 @@
-import Foundation
-import GRDB
 import PriceStore
 import StoreConformance
 import TestSupport
@@ -27,6 +25,17 @@ struct KeptRowsTests {
         SurveyRequest(
             entity: "price", date: Self.date, cutoff: Instant(unixSeconds: 86_400 * day),
             keepLast: KeepLast(count: count, groupedBy: groups, among: .all, date: Self.date))
+    }
+
+    /// One row a year is kept.
+    private func thinned(
+        _ pick: Thinning.Pick, per groups: [String] = [], where filter: StorePredicate = .all
+    ) -> SurveyRequest {
+        var request = SurveyRequest(
+            entity: "price", date: Self.date, cutoff: Instant(unixSeconds: 86_400 * 1000), filter: filter)
+        request.keepers.thinning = Thinning(
+            tiers: [.init(.year, since: .distantPast)], pick: pick, groupedBy: groups, among: filter, date: Self.date)
+        return request
     }
 
     /// What another program does after the first batch, and what must be left then, of each symbol.
@@ -60,7 +69,7 @@ struct KeptRowsTests {
         let writer = try store.writer()
         let deletion = try writer.deletion(of: request)
         _ = try deletion.deleteNext(DeletionBounds(rows: 5))
-        try store.change { try $0.execute(sql: change.statement) }
+        try store.change(change.statement)
         let rows = "SELECT symbol, count(at) FROM price GROUP BY symbol ORDER BY symbol"
         let before = try store.rows(rows)
         while try deletion.deleteNext(DeletionBounds(rows: 5)).hasMore {}
@@ -81,14 +90,14 @@ struct KeptRowsTests {
         let request = request(change.count, per: change.groups)
         let writer = try store.writer()
         let survey = try writer.survey(request)
-        try store.change { try $0.execute(sql: "INSERT INTO note VALUES (1)") }
+        try store.change("INSERT INTO note VALUES (1)")
         let rows = "SELECT symbol, count(at) FROM price GROUP BY symbol ORDER BY symbol"
         var before: [String]?
         writer.trace = { statement, _ in
             // The statements after the one that reads the table.
             guard before == nil, statement.contains("rowid - place") || statement.hasPrefix("SELECT value, (")
             else { return }
-            try? store.change { try $0.execute(sql: change.statement) }
+            try? store.change(change.statement)
             before = try? store.rows(rows)
         }
         let deletion = try writer.deletion(of: request, after: survey)
@@ -107,39 +116,21 @@ struct KeptRowsTests {
         #expect(try writer.survey(request).expiredCount == 40)
         let deletion = try writer.deletion(of: request)
         _ = try deletion.deleteNext(DeletionBounds(rows: 5))
-        try store.change {
-            try $0.execute(sql: "DELETE FROM price WHERE id >= 40 AND symbol <> 'S1' AND symbol <> 'F'")
-        }
+        try store.change("DELETE FROM price WHERE id >= 40 AND symbol <> 'S1' AND symbol <> 'F'")
         while try deletion.deleteNext(DeletionBounds(rows: 5)).hasMore {}
         let left = try store.rows("SELECT symbol, count(*) FROM price GROUP BY symbol ORDER BY symbol")
         #expect(left == ["F|1", "S0|7", "S1|2", "S2|7", "S3|7", "S4|7"])
     }
 
     /// Rows arrive in a group that has fewer rows than the rule keeps, and in a new one.
-    /// The newest row of each group is not expired, and the others that are kept are.
-    @Test(arguments: ["CREATE INDEX price_at ON price (at)", ""])
-    func oldRowsAreKeptBesideANewerOneOfTheirGroup(_ index: String) throws {
-        let store = try store(index)
-        try store.change { try $0.execute(sql: "DELETE FROM price WHERE symbol = 'F'") }
-        let request = request(3, per: ["symbol"], cutoff: 442)
-        let writer = try store.writer()
-        #expect(try writer.survey(request).expiredCount == 35)
-        _ = try Laws.carryOut(request, batchRows: 5, on: writer)
-        #expect(
-            try store.rows("SELECT symbol, count(*), min(id) FROM price GROUP BY symbol")
-                == (0...4).map { "S\($0)|3|\(35 + $0)" })
-    }
-
     @Test func aGroupThatIsSmallOrNewLosesNothing() throws {
         let store = try store()
         let request = request(2, per: ["symbol"])
         let writer = try store.writer()
         let deletion = try writer.deletion(of: request)
         _ = try deletion.deleteNext(DeletionBounds(rows: 5))
-        try store.change { db in
-            try db.execute(
-                sql: "INSERT INTO price VALUES (91, 86400 * 399, 'F'), (92, 86400 * 399, 'N'), (93, 86400 * 398, 'N')")
-        }
+        try store.change(
+            "INSERT INTO price VALUES (91, 86400 * 399, 'F'), (92, 86400 * 399, 'N'), (93, 86400 * 398, 'N')")
         while try deletion.deleteNext(DeletionBounds(rows: 5)).hasMore {}
         #expect(
             try store.rows("SELECT symbol, count(*) FROM price WHERE symbol IN ('F', 'N') GROUP BY symbol")
@@ -153,10 +144,7 @@ struct KeptRowsTests {
             let writer = try store.writer()
             let expired = try writer.survey(request).expiredCount
             let execution = try Laws.carryOut(
-                request, batchRows: 5,
-                meanwhile: {
-                    try store.change { try $0.execute(sql: "INSERT INTO note VALUES (1)") }
-                }, on: writer)
+                request, batchRows: 5, meanwhile: { try store.change("INSERT INTO note VALUES (1)") }, on: writer)
             #expect(execution.total.deletedCount == expired && expired > 0)
         }
     }
@@ -186,17 +174,9 @@ struct KeptRowsTests {
     /// A trigger of the store takes rows that the rule keeps, in the transaction that deletes others.
     @Test(arguments: [true, false]) func aBatchWhoseTriggerTakesAKeptRowIsUndone(_ thins: Bool) throws {
         let store = try store()
-        try store.change { db in
-            try db.execute(
-                sql: "CREATE TRIGGER x AFTER DELETE ON price BEGIN DELETE FROM price WHERE id IN (45, 46); END")
-        }
-        var request = request(1, per: ["symbol"])
-        if thins {
-            request.keepers.keepLast = nil
-            request.keepers.thinning = Thinning(
-                tiers: [.init(.year, since: .distantPast)], pick: .last, groupedBy: ["symbol"], among: .all,
-                date: Self.date)
-        }
+        try store.change(
+            "CREATE TRIGGER x AFTER DELETE ON price BEGIN DELETE FROM price WHERE id IN (45, 46); END")
+        let request = thins ? thinned(.last, per: ["symbol"]) : request(1, per: ["symbol"])
         let writer = try store.writer()
         let deletion = try writer.deletion(of: request)
         let error = #expect(throws: StoreError.self) { try deletion.deleteNext(DeletionBounds(rows: 5)) }
@@ -209,26 +189,19 @@ struct KeptRowsTests {
     /// Another program changes a row that a second rule keeps, so that it is none of that rule's rows any more. The first rule may take it.
     @Test func aKeptRowThatNoRuleKeepsAnyMoreMayGo() throws {
         let store = try store()
-        try store.change { db in
-            try db.execute(sql: "CREATE TABLE child (price INTEGER REFERENCES price ON DELETE CASCADE)")
-            try db.execute(sql: "CREATE INDEX child_price ON child (price)")
-        }
-        func thinning(_ filter: StorePredicate) -> SurveyRequest {
-            var request = request(1, per: [])
-            request.keepers.keepLast = nil
-            request.filter = filter
-            request.keepers.thinning = Thinning(
-                tiers: [.init(.year, since: .distantPast)], pick: .first, groupedBy: [], among: filter, date: Self.date)
-            return request
-        }
-        let (all, second) = (thinning(.all), thinning(.compare("symbol", .equal, .text("S1"))))
-        var first = all
+        try store.change(
+            """
+            CREATE TABLE child (price INTEGER REFERENCES price ON DELETE CASCADE);
+            CREATE INDEX child_price ON child (price);
+            """)
+        let second = thinned(.first, where: .compare("symbol", .equal, .text("S1")))
+        var first = thinned(.first)
         first.keepApart(from: [second])
         let writer = try store.writer()
         // Rows 0 and 1 stay: the first row of all, and that of the symbol.
         #expect(try writer.survey(first).expiredCount == 49)
         let deletion = try writer.deletion(of: first)
-        try store.change { try $0.execute(sql: "UPDATE price SET symbol = 'S2' WHERE id = 1") }
+        try store.change("UPDATE price SET symbol = 'S2' WHERE id = 1")
         while try deletion.deleteNext(DeletionBounds(rows: 5)).hasMore {}
         #expect(try store.rows("SELECT count(*) FROM price WHERE id = 1") == ["0"])
     }
@@ -237,17 +210,14 @@ struct KeptRowsTests {
     @Test(arguments: ["CREATE INDEX price_at ON price (at)", ""])
     func theLastReadableRowStays(_ index: String) throws {
         let store = try store(index)
-        var request = SurveyRequest(
-            entity: "price", date: Self.date, cutoff: Instant(unixSeconds: 86_400 * 440))
+        var request = SurveyRequest.rows(of: "price", before: 86_400 * 440)
         request.deleting.mayEmpty = false
         let writer = try store.writer()
         #expect(try writer.survey(request).expiredCount == 41)
         let deletion = try writer.deletion(of: request)
         _ = try deletion.deleteNext(DeletionBounds(rows: 20))
-        try store.change { db in
-            try db.execute(
-                sql: "DELETE FROM price WHERE id >= 40 AND symbol <> 'F'; INSERT INTO price VALUES (95, NULL, 'U')")
-        }
+        try store.change(
+            "DELETE FROM price WHERE id >= 40 AND symbol <> 'F'; INSERT INTO price VALUES (95, NULL, 'U')")
         let error = #expect(throws: StoreError.self) {
             while try deletion.deleteNext(DeletionBounds(rows: 20)).hasMore {}
         }

@@ -1,4 +1,3 @@
-import Foundation
 import GRDB
 import PriceStore
 import StoreConformance
@@ -45,24 +44,38 @@ struct ThinningTests {
         }
 
         private func coreDataStore(_ rows: ThinningCase) throws -> TemporaryStore {
-            let store = try TemporaryStore(inMemory: true)
-            try FileManager.default.removeItem(atPath: store.path)
             let price = ModelDescription.Entity(
                 name: "Price",
                 attributes: [
                     .init(name: "at", kind: .date), .init(name: "symbol", kind: .string),
                     .init(name: "price", kind: .double),
                 ])
-            try CoreDataStore(path: store.path, model: ModelDescription(entities: [price])).write { db, layout in
+            return try CoreDataStoreTests.store(of: [price], inMemory: true) { db, layout in
                 for row in rows.rows {
                     try db.execute(
                         sql: "INSERT INTO ZPRICE (Z_PK, Z_ENT, Z_OPT, ZAT, ZSYMBOL, ZPRICE) VALUES (?, ?, 1, ?, ?, ?)",
                         arguments: [row.id, layout.numbers["Price"], row.at - 978_307_200, row.symbol, row.price])
                 }
             }
-            return store
         }
     }
+
+    /// The rows of `price` before an instant that are not picked in their tier.
+    private static func thinned(
+        before seconds: Int64, _ tiers: Thinning.Tier..., pick: Thinning.Pick, per groups: [String] = [],
+        where filter: StorePredicate = .all, among: StorePredicate? = nil
+    ) -> SurveyRequest {
+        let date = DateAttribute(name: "at", encoding: .unixSeconds)
+        var request = SurveyRequest(
+            entity: "price", date: date, cutoff: Instant(unixSeconds: seconds), filter: filter)
+        request.keepers.thinning = Thinning(
+            tiers: tiers, pick: pick, groupedBy: groups, among: among ?? filter, date: date)
+        return request
+    }
+
+    private static let (hours, days) = (
+        Thinning.Tier(.hour, since: .distantPast), Thinning.Tier(.day, since: .distantPast)
+    )
 
     @Test(arguments: Kind.allCases, Trials.cases(Array(1...10)))
     func aRunEveryNightLeavesTheRowsOfOneRunAtTheEnd(_ kind: Kind, _ seed: UInt64) throws {
@@ -91,26 +104,19 @@ struct ThinningTests {
             "CREATE TABLE price (id INTEGER PRIMARY KEY, at INTEGER)", "CREATE INDEX price_at ON price (at)",
             "PRAGMA journal_mode = WAL")
         // Days 0 to 9 have ten rows each, but for day 5.
-        try store.change { db in
-            for number in 0..<100 where number / 10 != 5 {
-                try db.execute(
-                    sql: "INSERT INTO price VALUES (?, ?)",
-                    arguments: [number, number / 10 * 86_400 + number % 10 * 3600 + 86_400 * 1000])
-            }
-        }
-        let date = DateAttribute(name: "at", encoding: .unixSeconds)
-        var request = SurveyRequest(entity: "price", date: date, cutoff: Instant(unixSeconds: 86_400 * 1020))
-        request.keepers.thinning = Thinning(
-            tiers: [.init(.day, since: .distantPast)], pick: pick, groupedBy: [], among: .all, date: date)
+        try store.change(
+            """
+            WITH RECURSIVE n (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM n WHERE n < 99)
+            INSERT INTO price SELECT n, n / 10 * 86400 + n % 10 * 3600 + 86400 * 1000 FROM n WHERE n / 10 <> 5
+            """)
+        let request = Self.thinned(before: 86_400 * 1020, Self.days, pick: pick)
         let writer = try store.writer()
         #expect(try writer.survey(request).expiredCount == 81)
         let deletion = try writer.deletion(of: request)
         #expect(try deletion.deleteNext(DeletionBounds(rows: 20)).result.deletedCount == 20)
         let gone = pick == .last ? 89 : 80
-        try store.change { db in
-            try db.execute(
-                sql: "INSERT INTO price VALUES (500, \(86_400 * 1005 + 60)); DELETE FROM price WHERE id = \(gone)")
-        }
+        try store.change(
+            "INSERT INTO price VALUES (500, \(86_400 * 1005 + 60)); DELETE FROM price WHERE id = \(gone)")
         while try deletion.deleteNext(DeletionBounds(rows: 20)).hasMore {}
         // Of the day that has lost its pick all others are left, until they are counted.
         let days = "SELECT at / 86400 - 1000 FROM price ORDER BY 1"
@@ -131,20 +137,14 @@ struct ThinningTests {
             WITH RECURSIVE n (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM n WHERE n < 99)
             INSERT INTO price SELECT n, n / 10 * 86400 + n % 10 * 3600 + 86400 * 1000, (n * 7 + 3) % 10 FROM n
             """)
-        let date = DateAttribute(name: "at", encoding: .unixSeconds)
-        var request = SurveyRequest(
-            entity: "price", date: date, cutoff: Instant(unixSeconds: 86_400 * 1020), filter: .isNumber("close"))
-        request.keepers.thinning = Thinning(
-            tiers: [.init(.day, since: .distantPast)], pick: .ohlc(price: "close"), groupedBy: [],
-            among: request.filter, date: date)
+        let request = Self.thinned(
+            before: 86_400 * 1020, Self.days, pick: .ohlc(price: "close"), where: .isNumber("close"))
         let writer = try store.writer()
         // The first row of a day has 3, the last 6, the highest is the ninth and the lowest the second.
         #expect(try writer.survey(request).expiredCount == 60)
         let deletion = try writer.deletion(of: request)
         _ = try deletion.deleteNext(DeletionBounds(rows: 12))
-        try store.change {
-            try $0.execute(sql: "DELETE FROM price WHERE id = 88; UPDATE price SET close = 5 WHERE id = 71")
-        }
+        try store.change("DELETE FROM price WHERE id = 88; UPDATE price SET close = 5 WHERE id = 71")
         while try deletion.deleteNext(DeletionBounds(rows: 12)).hasMore {}
         let rows = "SELECT id FROM price WHERE id > 59 ORDER BY 1"
         #expect(try store.rows(rows) == ([60, 61, 68, 69] + (70...87) + [89, 90, 91, 98, 99]).map { "\($0)" })
@@ -163,17 +163,12 @@ struct ThinningTests {
             WITH RECURSIVE n (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM n WHERE n < 399)
             INSERT INTO price SELECT n, 86400000 + n * 900 FROM n
             """)
-        let date = DateAttribute(name: "at", encoding: .unixSeconds)
-        var request = SurveyRequest(entity: "price", date: date, cutoff: Instant(unixSeconds: 86_400_000 + 400 * 900))
-        request.keepers.thinning = Thinning(
-            tiers: [
-                .init(.hour, since: Instant(unixSeconds: 86_400_000 + 200 * 900)), .init(.day, since: .distantPast),
-            ], pick: pick, groupedBy: [], among: .all, date: date)
+        let recent = Thinning.Tier(.hour, since: Instant(unixSeconds: 86_400_000 + 200 * 900))
+        let request = Self.thinned(before: 86_400_000 + 400 * 900, recent, Self.days, pick: pick)
         let writer = try store.writer()
         let expired = try writer.survey(request).expiredCount
         let execution = try Laws.carryOut(
-            request, batchRows: 20,
-            meanwhile: { try store.change { try $0.execute(sql: "INSERT INTO other VALUES (1)") } }, on: writer)
+            request, batchRows: 20, meanwhile: { try store.change("INSERT INTO other VALUES (1)") }, on: writer)
         #expect(execution.total.deletedCount == expired)
         #expect(try writer.count(StoreFetchRequest(entity: "price", predicate: request.expired)) == 0)
     }
@@ -190,11 +185,7 @@ struct ThinningTests {
             """,
             "INSERT INTO price VALUES (90000, 86400, NULL, NULL), (90001, 86401, NULL, NULL), (90002, 86402, x'00', '')"
         )
-        let date = DateAttribute(name: "at", encoding: .unixSeconds)
-        var request = SurveyRequest(entity: "price", date: date, cutoff: Instant(unixSeconds: 90_000))
-        request.keepers.thinning = Thinning(
-            tiers: [.init(.hour, since: .distantPast)], pick: pick, groupedBy: ["symbol", "kind"], among: .all,
-            date: date)
+        let request = Self.thinned(before: 90_000, Self.hours, pick: pick, per: ["symbol", "kind"])
         let writer = try store.writer()
         let survey = try writer.survey(request)
         #expect(survey.expiredCount == 24_001 && survey.kept.byTier.map(\.rowCount) == [12_002])
@@ -212,10 +203,7 @@ struct ThinningTests {
             WITH RECURSIVE n (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM n WHERE n < 99)
             INSERT INTO price SELECT n, 86400 + n, iif(n < 50, char(65279), '') || 's' FROM n
             """)
-        let date = DateAttribute(name: "at", encoding: .unixSeconds)
-        var request = SurveyRequest(entity: "price", date: date, cutoff: Instant(unixSeconds: 90_000))
-        request.keepers.thinning = Thinning(
-            tiers: [.init(.hour, since: .distantPast)], pick: .last, groupedBy: ["symbol"], among: .all, date: date)
+        let request = Self.thinned(before: 90_000, Self.hours, pick: .last, per: ["symbol"])
         #expect(try store.rows("SELECT count(DISTINCT symbol) FROM price") == ["2"])
         _ = try Laws.carryOut(request, batchRows: 20, on: try store.writer())
         #expect(try store.rows("SELECT id FROM price ORDER BY id") == ["49", "99"])
@@ -227,29 +215,11 @@ struct ThinningTests {
             "CREATE TABLE price (id INTEGER PRIMARY KEY, at INTEGER, symbol TEXT)",
             "CREATE INDEX price_at ON price (at)",
             "INSERT INTO price VALUES (1, 10, 'a'), (2, 20, 'b'), (3, 3600, 'a'), (4, 3610, 'b'), (5, 7200, 'a')")
-        let date = DateAttribute(name: "at", encoding: .unixSeconds)
-        var request = SurveyRequest(
-            entity: "price", date: date, cutoff: Instant(unixSeconds: 86_400),
-            filter: .compare("symbol", .equal, .text("a")))
-        request.keepers.thinning = Thinning(
-            tiers: [.init(.hour, since: .distantPast)], pick: .last, groupedBy: [], among: .all, date: date)
+        let request = Self.thinned(
+            before: 86_400, Self.hours, pick: .last, where: .compare("symbol", .equal, .text("a")), among: .all)
         let survey = try store.reader().survey(request)
         #expect(survey.expiredCount == 2 && survey.kept.byRuleCount == 1)
         _ = try Laws.carryOut(request, batchRows: 1, on: store.writer())
         #expect(try store.rows("SELECT id FROM price ORDER BY id") == ["2", "4", "5"])
-    }
-
-    @Test func rowsOfOneDateAreToldApartByTheirKeys() throws {
-        for (pick, kept) in [(Thinning.Pick.last, ["c", "z"]), (.first, ["a", "y"])] {
-            let store = try TemporaryStore(
-                "CREATE TABLE price (k TEXT PRIMARY KEY, at INTEGER) WITHOUT ROWID",
-                "INSERT INTO price VALUES ('b', 5), ('a', 5), ('c', 5), ('z', 3600), ('y', 3600)")
-            let date = DateAttribute(name: "at", encoding: .unixSeconds)
-            var request = SurveyRequest(entity: "price", date: date, cutoff: Instant(unixSeconds: 86_400))
-            request.keepers.thinning = Thinning(
-                tiers: [.init(.hour, since: .distantPast)], pick: pick, groupedBy: [], among: .all, date: date)
-            _ = try Laws.carryOut(request, batchRows: nil, on: store.writer())
-            #expect(try store.rows("SELECT k FROM price ORDER BY k") == kept)
-        }
     }
 }
