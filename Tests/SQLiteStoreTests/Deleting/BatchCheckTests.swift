@@ -33,8 +33,7 @@ struct BatchCheckTests {
     @Test func aBatchSaysHowLongItWaitedForALock() throws {
         let store = try store()
         let writer = try store.writer()
-        let deletion = try writer.deletion(
-            of: SurveyRequest(entity: "t", date: Self.date, cutoff: Instant(unixSeconds: 51)))
+        let deletion = try writer.deletion(of: .rows(of: "t", before: 51))
         #expect(try deletion.deleteNext(DeletionBounds(rows: 5)).waited == .zero)
         var configuration = Configuration()
         configuration.allowsUnsafeTransactions = true

@@ -1,4 +1,3 @@
-import GRDB
 import PriceStore
 import StoreConformance
 import Testing
@@ -27,23 +26,14 @@ struct DamagedIndexTests {
     /// Changes rows behind the back of the index `t_at`.
     private func damage(_ store: TemporaryStore, _ change: String) throws {
         let entry = "type, name, tbl_name, rootpage, sql"
-        try store.change { db in
-            try db.execute(
-                sql: """
-                    CREATE TABLE saved AS SELECT \(entry) FROM sqlite_schema WHERE name = 't_at';
-                    PRAGMA writable_schema = ON;
-                    DELETE FROM sqlite_schema WHERE name = 't_at';
-                    """)
-        }
-        try store.change { try $0.execute(sql: change) }
-        try store.change { db in
-            try db.execute(
-                sql: """
-                    PRAGMA writable_schema = ON;
-                    INSERT INTO sqlite_schema (\(entry)) SELECT * FROM saved;
-                    """)
-        }
-        try store.change { try $0.execute(sql: "DROP TABLE saved") }
+        try store.change(
+            """
+            CREATE TABLE saved AS SELECT \(entry) FROM sqlite_schema WHERE name = 't_at';
+            PRAGMA writable_schema = ON; DELETE FROM sqlite_schema WHERE name = 't_at';
+            """)
+        try store.change(change)
+        try store.change("PRAGMA writable_schema = ON; INSERT INTO sqlite_schema (\(entry)) SELECT * FROM saved;")
+        try store.change("DROP TABLE saved")
         #expect(try store.rows("PRAGMA integrity_check") != ["ok"])
     }
 

@@ -24,16 +24,9 @@ struct MethodChoiceTests {
     private static let iso = "strftime('%Y-%m-%dT%H:%M:%SZ', 1700000000 + n / 5 * 86400, 'unixepoch')"
 
     static let tables = [
-        Table(definition: "at INTEGER, s TEXT", indexes: "CREATE INDEX i ON price (at)", found: "i"),
-        Table(definition: "at INTEGER, s TEXT", indexes: "CREATE INDEX i ON price (at DESC)", found: "i"),
-        Table(definition: "at REAL, s TEXT", indexes: "CREATE INDEX i ON price (at)", found: "i"),
-        Table(definition: "at INTEGER, s TEXT, PRIMARY KEY (at, s)) WITHOUT ROWID --", found: "primary key"),
         Table(
             definition: "at TEXT, s TEXT, PRIMARY KEY (at, s)) WITHOUT ROWID --", date: iso, encoding: .iso8601,
             found: "primary key"),
-        Table(
-            definition: "at TEXT, s TEXT", indexes: "CREATE INDEX i ON price (at)", date: iso, encoding: .iso8601,
-            found: "i"),
         Table(
             definition: "at TEXT, s TEXT", indexes: "CREATE INDEX i ON price (at DESC)", date: iso, encoding: .iso8601,
             found: "i"),
@@ -44,14 +37,9 @@ struct MethodChoiceTests {
                 "CREATE INDEX i ON price (at, s); CREATE INDEX j ON price (at); CREATE INDEX k ON price (at, s DESC)",
             found: "j"),
         Table(
-            definition: "at INTEGER COLLATE NOCASE, s TEXT", indexes: "CREATE INDEX i ON price (at)", found: "i"),
-        Table(
             definition: "at TEXT COLLATE NOCASE, s TEXT", indexes: "CREATE INDEX i ON price (at)", date: iso,
             encoding: .iso8601,
             obstacle: "the index i exists, but it is in the order of the collation NOCASE"),
-        Table(
-            definition: "at INTEGER, s TEXT", indexes: "CREATE INDEX i ON price (at) WHERE s > ''",
-            obstacle: "the index i exists, but it contains only some of the rows"),
     ]
 
     /// Thirty rows, five of each day, of which those of five days are expired.
@@ -86,9 +74,7 @@ struct MethodChoiceTests {
             WITH RECURSIVE n (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM n WHERE n < \(Self.count - 1))
             INSERT INTO price SELECT n, 1600000000 + \(date), 'a tick of a feed' FROM n
             """, "CREATE INDEX price_at ON price (at)")
-        let request = SurveyRequest(
-            entity: "price", date: DateAttribute(name: "at", encoding: .unixSeconds),
-            cutoff: Instant(unixSeconds: 1_600_000_000 + Int64(expired)))
+        let request = SurveyRequest.rows(of: "price", before: 1_600_000_000 + Int64(expired))
         let reader = try store.reader()
         #expect(try reader.survey(request).expiredCount == expired)
         let outline = try reader.outline(of: request)

@@ -63,7 +63,7 @@ struct BatchInsertTests {
     @Test(arguments: [BatchResultType.statusOnly, .objectIDs])
     func aKeyThatIsThereFailsTheRequestOrIsIgnoredOrReplaced(_ resultType: BatchResultType) throws {
         let store = try store()
-        try store.change { try $0.execute(sql: "INSERT INTO gold VALUES (10, 2, 20, 'old', NULL)") }
+        try store.change("INSERT INTO gold VALUES (10, 2, 20, 'old', NULL)")
         let objects: [[String: StoreValue]] = (1...3).map { ["at": .integer($0), "price": .integer(9)] }
         let writer = try store.writer()
         var request = BatchInsertRequest(entity: "gold", objects: objects, resultType: resultType)
@@ -94,9 +94,7 @@ struct BatchInsertTests {
             row["at"] = .integer(number)
             return .insert
         }
-        #expect {
-            try store.writer().execute(request)
-        } throws: { "\($0)".contains("row 3 of gold could not be made") }
+        #expect { try store.writer().execute(request) } throws: { "\($0)".contains("row 3 of gold could not be made") }
         #expect(try store.rows("SELECT count(*) FROM gold") == ["0"])
     }
 
@@ -131,9 +129,7 @@ struct BatchInsertTests {
     @Test(arguments: [BatchResultType.statusOnly, .count, .objectIDs])
     func anUpdateSetsThePropertiesOfTheRowsThatThePredicateNames(_ resultType: BatchResultType) throws {
         let store = try store()
-        try store.change {
-            try $0.execute(sql: "INSERT INTO gold (id, at, note) VALUES (1, 1, 'a'), (2, 2, 'b'), (3, 3, NULL)")
-        }
+        try store.change("INSERT INTO gold (id, at, note) VALUES (1, 1, 'a'), (2, 2, 'b'), (3, 3, NULL)")
         let writer = try store.writer()
         let result = try writer.execute(
             BatchUpdateRequest(
@@ -146,7 +142,7 @@ struct BatchInsertTests {
 
     @Test func anUpdateOfAKeyTellsTheNewIDs() throws {
         let store = try store()
-        try store.change { try $0.execute(sql: "INSERT INTO kept VALUES ('a', 1, 0), ('b', 1, 0)") }
+        try store.change("INSERT INTO kept VALUES ('a', 1, 0), ('b', 1, 0)")
         let result = try store.writer().execute(
             BatchUpdateRequest(
                 entity: "kept", propertiesToUpdate: ["n": .integer(2)], resultType: .objectIDs))

@@ -19,11 +19,9 @@ struct PrivateFileTests {
     }
 
     private var request: DeleteWork {
-        let date = DateAttribute(name: "at", encoding: .unixSeconds, earliest: Instant(unixSeconds: 1))
+        let expired = SurveyRequest.rows(of: "price", before: 401).expired
         return DeleteWork(
-            fetchRequest: StoreFetchRequest(
-                entity: "price", predicate: .date(DateRange(date, before: Instant(unixSeconds: 401)))),
-            resultType: .count, method: .rebuild)
+            fetchRequest: StoreFetchRequest(entity: "price", predicate: expired), resultType: .count, method: .rebuild)
     }
 
     @Test func theRebuildFollowsALinkToTheStore() throws {

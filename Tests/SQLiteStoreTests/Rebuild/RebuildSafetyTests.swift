@@ -19,7 +19,7 @@ struct RebuildSafetyTests {
     }
 
     private func request(_ entity: String = "t") -> SurveyRequest {
-        var request = SurveyRequest(entity: entity, date: OneLookTests.date, cutoff: Instant(unixSeconds: 1000))
+        var request = SurveyRequest.rows(of: entity)
         request.deleting.method = "rebuild"
         return request
     }
@@ -81,32 +81,18 @@ struct RebuildSafetyTests {
         #expect(!FileManager.default.fileExists(atPath: PrivateFile.path(of: store.path)))
     }
 
-    /// Why a copy cannot carry out a delete, and what makes it so.
-    private static let impossible: [(reason: String, change: @Sendable (inout DeleteWork) -> Void)] = [
-        (
-            "a copy cannot apply thin",
-            {
-                $0.fetchRequest.predicate = .notPicked(
-                    Thinning(tiers: [], groupedBy: [], among: .all, date: OneLookTests.date))
-            }
-        ),
-        (
-            "a copy cannot apply keep_last per group",
-            {
-                $0.fetchRequest.predicate = .notKept(
-                    KeepLast(count: 1, groupedBy: ["at"], among: .all, date: OneLookTests.date))
-            }
-        ),
-    ]
+    private static let date = SurveyRequest.rows(of: "t").date
 
-    @Test(arguments: impossible.indices) func aDeleteThatACopyCannotDoIsRefused(_ index: Int) throws {
-        let (reason, change) = Self.impossible[index]
+    @Test(arguments: [
+        ("thin", StorePredicate.notPicked(Thinning(tiers: [], groupedBy: [], among: .all, date: date))),
+        ("keep_last per group", .notKept(KeepLast(count: 1, groupedBy: ["at"], among: .all, date: date))),
+    ]) func aDeleteThatACopyCannotDoIsRefused(_ key: String, _ predicate: StorePredicate) throws {
         let store = try store()
-        var work = DeleteWork(BatchDeleteRequest(fetchRequest: StoreFetchRequest(entity: "t")))
+        var work = DeleteWork(
+            BatchDeleteRequest(fetchRequest: StoreFetchRequest(entity: "t", predicate: predicate)))
         work.method = .rebuild
-        change(&work)
         let error = #expect(throws: StoreError.self) { try store.writer().rebuild(work) }
-        #expect(error?.message == "a rebuild is not possible for t: " + reason)
+        #expect(error?.message == "a rebuild is not possible for t: a copy cannot apply " + key)
         #expect(try store.rows("SELECT count(*) FROM t") == ["60"])
     }
 
@@ -130,7 +116,7 @@ struct RebuildSafetyTests {
         request.deleting.mayEmpty = false
         request.keepers.keepLast = keepLast.map { KeepLast(count: $0, groupedBy: [], among: .all, date: request.date) }
         let deletion = try store.writer().deletion(of: request)
-        try store.change { try $0.execute(sql: "DELETE FROM t WHERE at > 1000") }
+        try store.change("DELETE FROM t WHERE at > 1000")
         if keepLast == nil {
             let error = #expect(throws: StoreError.self) { try deletion.deleteNext(DeletionBounds()) }
             #expect(error?.message.contains("no readable row of t") == true)
@@ -145,7 +131,7 @@ struct RebuildSafetyTests {
     @Test func rowsThatArriveBeforeTheLockStay() throws {
         let store = try store()
         let deletion = try store.writer().deletion(of: request())
-        try store.change { try $0.execute(sql: "INSERT INTO t (at) VALUES (10)") }
+        try store.change("INSERT INTO t (at) VALUES (10)")
         let error = #expect(throws: StoreError.self) { try deletion.deleteNext(DeletionBounds()) }
         #expect(error?.kind == .busy && error?.message.contains("more than the 50 that were counted") == true)
         #expect(try store.rows("SELECT count(*) FROM t") == ["61"])

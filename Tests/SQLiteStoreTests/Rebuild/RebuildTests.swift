@@ -52,11 +52,9 @@ struct RebuildTests {
     }
 
     private func request(_ strategy: DeleteMethod, before: Int64 = 801) -> DeleteWork {
-        let date = DateAttribute(name: "at", encoding: .unixSeconds, earliest: Instant(unixSeconds: 1))
+        let expired = SurveyRequest.rows(of: "Price", before: before).expired
         return DeleteWork(
-            fetchRequest: StoreFetchRequest(
-                entity: "Price", predicate: .date(DateRange(date, before: Instant(unixSeconds: before)))),
-            resultType: .count, method: strategy)
+            fetchRequest: StoreFetchRequest(entity: "Price", predicate: expired), resultType: .count, method: strategy)
     }
 
     /// All that a store holds, with rowids where they can be named; without what a file need not keep alike.
@@ -137,7 +135,7 @@ struct RebuildTests {
         ]
         for (statement, reason) in schemas {
             let store = try oddStore()
-            try store.change { try $0.execute(sql: statement) }
+            try store.change(statement)
             let error = #expect(throws: StoreError.self) { try store.writer().execute(request(.rebuild)) }
             #expect(error?.kind == .unsupported)
             #expect(error?.message.contains(reason) == true)
@@ -153,11 +151,7 @@ struct RebuildTests {
         let store = try oddStore("DELETE")
         let error = #expect(throws: StoreError.self) { try store.writer().execute(request(.rebuild)) }
         #expect(error?.message.contains("not in WAL mode") == true)
-        let survey = try store.reader().findings(
-            SurveyRequest(
-                entity: "Price",
-                date: DateAttribute(name: "at", encoding: .unixSeconds, earliest: Instant(unixSeconds: 1)),
-                cutoff: Instant(unixSeconds: 801)))
+        let survey = try store.reader().findings(.rows(of: "Price", before: 801))
         #expect(!survey.possibleMethods.contains(.rebuild))
         #expect(
             survey.methodObstacles[.rebuild]
@@ -179,17 +173,5 @@ struct RebuildTests {
             try db.execute(sql: "INSERT INTO Price (symbol, at) VALUES ('new', 5000)")
         }
         #expect(try store.rows("SELECT count(*) FROM Price") == ["203"])
-    }
-
-    @Test func everyRowGoesByItsPagesOnlyIfEveryRowIsExpired() throws {
-        let store = try oddStore()
-        // Two rows have no date that can be read.
-        #expect(try store.writer().execute(request(.whole, before: 5000)).deletedCount == 1000)
-        #expect(try store.rows("SELECT symbol FROM Price ORDER BY 1") == ["NULL", "text"])
-        try store.change {
-            try $0.execute(sql: "DELETE FROM Price; INSERT INTO Price (symbol, at) VALUES ('a', 7), ('b', 8)")
-        }
-        #expect(try store.writer().execute(request(.whole, before: 5000)).deletedCount == 2)
-        #expect(try store.rows("SELECT count(*) FROM Price") == ["0"])
     }
 }

@@ -24,9 +24,7 @@ struct RehearsalTests {
         let store = try TemporaryStore(
             "PRAGMA journal_mode = \(journal)", "CREATE TABLE t (id INTEGER PRIMARY KEY, at)")
         let reader = try store.reader()
-        let request = SurveyRequest(
-            entity: "t", date: DateAttribute(name: "at", encoding: .unixSeconds, earliest: .distantPast),
-            cutoff: Instant(unixSeconds: 20))
+        let request = SurveyRequest.rows(of: "t", before: 20)
         try reader.rehearse {
             for id in 1...3 {
                 let values: [String: StoreValue] = ["id": .integer(Int64(id)), "at": .integer(1)]
@@ -49,25 +47,6 @@ struct RehearsalTests {
             let hasWAL = try reader.run("reading the journal mode") { try reader.hasWAL($0) }
             #expect(hasWAL == (journal == "WAL"))
         }
-    }
-
-    /// The transaction is gone, and all rows with it.
-    @Test func aTriggerThatRollsBackEndsARehearsalAsItEndsARun() throws {
-        let store = try TemporaryStore(
-            "CREATE TABLE t (id INTEGER PRIMARY KEY)",
-            "CREATE TRIGGER g BEFORE INSERT ON t WHEN NEW.id = 2 BEGIN SELECT RAISE(ROLLBACK, 'no'); END")
-        func insert(into inserter: some RetentionInserter) throws {
-            try inserter.rehearse {
-                try inserter.transaction(.full) {
-                    for id in 1...2 {
-                        _ = try inserter.insert(entity: "t", values: ["id": .integer(Int64(id))], onConflict: .fail)
-                    }
-                }
-            }
-        }
-        #expect { try insert(into: store.reader()) } throws: { "\($0)".contains("saving a row of t: no") }
-        #expect { try insert(into: store.writer()) } throws: { "\($0)".contains("saving a row of t: no") }
-        #expect(try store.rows("SELECT count(*) FROM t") == ["0"])
     }
 
     static func story(_ pending: RandomPending) -> String {
