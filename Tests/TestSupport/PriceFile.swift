@@ -27,6 +27,12 @@ package final class PriceFile {
         if !sql.isEmpty { try execute(sql) }
     }
 
+    /// A file with one row for each age in days.
+    package convenience init(daysOld: some Sequence<Int>) throws {
+        try self.init()
+        try addPrices(daysOld: daysOld)
+    }
+
     deinit {
         try? queue.close()
         try? FileManager.default.removeItem(at: folder)

@@ -7,7 +7,7 @@ import Testing
 /// Rules on rows at which another program makes other rows point meanwhile. What is refused before is in the cases
 /// `references-within-a-table` and `schemas-with-relationships`.
 @Suite struct RelatedRowsTests {
-    private let bench = RunTests.Bench()
+    private let bench = RunBench()
 
     private func rule(_ change: (inout Rule) -> Void) -> Rule {
         .prices {
@@ -20,7 +20,7 @@ import Testing
     /// Another program refers to expired rows between two batches: the rule fails, and says what is done; unless that is accepted.
     @Test func rowsThatArriveDuringTheRunAreDeniedToo() throws {
         for isAccepted in [false, true] {
-            let bench = RunTests.Bench()
+            let bench = RunBench()
             let file = try PriceFile("CREATE TABLE child (price INTEGER REFERENCES price ON DELETE CASCADE)")
             try file.addPrices(daysOld: (11...50).reversed())
             bench.afterBatch = { if $0 == 1 { try file.execute("INSERT INTO child (price) VALUES (15), (16)") } }

@@ -6,7 +6,7 @@ import Testing
 
 /// The strategy that the engine chooses by itself, and what becomes of it when it does not fit after all.
 struct RunMethodTests {
-    private let bench = RunTests.Bench()
+    private let bench = RunBench()
 
     /// 60,000 prices in WAL mode, of which 57,000 are expired.
     private func largeFile() throws -> PriceFile {
@@ -65,7 +65,7 @@ struct RunMethodTests {
     }
 
     /// A row of another table breaks a constraint that was added by hand: no copy can hold it.
-    private func brokenFile() throws -> PriceFile {
+    @Test func aRebuildThatWasAskedForFailsWhereItMeetsARowThatBreaksItsConstraint() throws {
         let file = try largeFile()
         try file.execute(
             """
@@ -74,11 +74,6 @@ struct RunMethodTests {
             UPDATE sqlite_schema SET sql = 'CREATE TABLE other (x NOT NULL ON CONFLICT IGNORE)' WHERE name = 'other';
             PRAGMA writable_schema = RESET;
             """)
-        return file
-    }
-
-    @Test func aRebuildThatWasAskedForFailsWhereItMeetsARowThatBreaksItsConstraint() throws {
-        let file = try brokenFile()
         bench.options.method = "rebuild"
         let report = try bench.run(file, rule())
         #expect(report.rules[0].message?.contains("NOT NULL constraint failed: other.x") == true)

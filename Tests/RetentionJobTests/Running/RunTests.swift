@@ -1,5 +1,4 @@
 import Foundation
-import Logging
 import PriceStore
 import RetentionJob
 import RetentionPolicy
@@ -7,136 +6,28 @@ import TestSupport
 import Testing
 
 @Suite struct RunTests {
-    /// Keeps what a run records in its ledger.
-    final class Recorder: RunRecorder {
-        var past = RunMemory()
-        var begun: [RunReport] = []
-        var finished: [RunReport] = []
-        func memory() throws -> RunMemory { past }
-        func begin(_ report: RunReport, isChanging: Bool) throws { if begun.isEmpty { begun.append(report) } }
-        func finish(_ report: RunReport) throws { finished.append(report) }
-        func chainHead() throws -> String? { nil }
-        func recordedRuns(_ identifiers: [String]) throws -> [String: RecordedRun] { [:] }
-    }
+    private let bench = RunBench()
 
-    /// Does something after each batch, as another process would.
-    final class BetweenBatches: RunObserver {
-        var stages: [String] = []
-        private let afterBatch: (Int) throws -> Void
-        private var batches = 0
-        init(_ afterBatch: @escaping (Int) throws -> Void) { self.afterBatch = afterBatch }
-        func runDidBegin(stage: String) { stages.append(stage) }
-        func runDidBegin(rule: String, expiredCount: Int) { stages.append(rule) }
-        func runDidDelete(deletedCount: Int, expiredCount: Int) {
-            batches += 1
-            #expect(throws: Never.self) { try afterBatch(batches) }
-        }
-        func runDidEnd() {}
-    }
-
-    /// Everything that a test may set, and a run of it.
-    final class Bench {
-        var signal: Int32?
-        var maxRuntime: Duration?
-        var uptime = Duration.zero
-        var now = PriceFile.now
-        var options = Planner.Options()
-        var recorder = Recorder()
-        var log = LogCapture()
-        var afterBatch: (Int) throws -> Void = { _ in }
-        lazy var observer = BetweenBatches { [unowned self] in try afterBatch($0) }
-
-        private func setup(_ policy: Policy, _ other: (any RunObserver)? = nil) -> RunSetup {
-            RunSetup(
-                policy: policy, runID: "01TEST", asOf: now, options: options, maxRuntime: maxRuntime,
-                clock: { self.now }, uptime: { self.uptime }, observer: other ?? observer)
-        }
-
-        func run(
-            _ file: PriceFile, _ rules: Rule..., pending: Bool = false, observer: (any RunObserver)? = nil,
-            archive: String? = nil, writer: (any RetentionWriter)? = nil
-        ) throws -> RunReport {
-            var policy = policy(file, rules, pending)
-            policy.archive = archive.map { ArchiveSettings(place: .folder($0)) }
-            return try Run(
-                setup: setup(policy, observer), writer: try writer ?? file.writer(), recorder: recorder,
-                logger: Logger(label: "test") { _ in self.log }, signal: { self.signal }
-            ).perform()
-        }
-
-        func dryRun(_ file: PriceFile, _ rules: Rule..., pending: Bool = false) throws -> RunReport {
-            try DryRun(
-                setup: setup(policy(file, rules, pending)), memory: recorder.past,
-                logger: Logger(label: "test") { _ in self.log }
-            ).perform(rehearsal: try file.reader())
-        }
-
-        /// A run so many days later. The next one remembers it.
-        func night(_ number: Int64, _ file: PriceFile, _ rule: Rule = .prices()) throws -> RunReport.RuleReport {
-            now = PriceFile.now.advanced(byMicroseconds: number * 86_400_000_000)
-            let report = try run(file, rule)
-            var records = RecordedRules()
-            recorder.past.rules = report.ruleLines.compactMap { RunMemory.CarriedOut(line: $0, &records) }
-            recorder.past.agreed = report.agreedLines?.compactMap(AgreedRule.init) ?? []
-            recorder.past.ends.insert(now, at: 0)
-            return report.rules[0]
-        }
-
-        private func policy(_ file: PriceFile, _ rules: [Rule], _ hasPending: Bool) -> Policy {
-            var policy = file.policy()
-            policy.rules = rules
-            guard hasPending else { return policy }
-            policy.pending = [
-                PendingSource(
-                    files: "*.csv", baseFolder: file.folder.path, entity: "price",
-                    marks: Marks(whole: Mark(line: 3, column: 5)))
-            ]
-            return policy
-        }
-    }
-
-    private let bench = Bench()
-
-    /// Puts a pending file beside the store.
-    @discardableResult
-    private func pend(_ text: String, besides file: PriceFile) throws -> URL {
-        let url = file.folder.appending(path: "new.csv")
-        try Data(text.utf8).write(to: url)
-        return url
+    /// Puts a pending file with a row of 60 days ago beside the store.
+    private func pend(besides file: PriceFile) throws {
+        let text = "at,symbol\n\(1_795_219_200 - 60 * 86_400),XAU\n"
+        try Data(text.utf8).write(to: file.folder.appending(path: "new.csv"))
     }
 
     @Test func aRunOfOneRuleForgetsNothingOfTheOthers() throws {
-        let file = try PriceFile()
-        try file.addPrices(daysOld: 0..<100)
-        let first = try bench.run(file, .prices("a"), .prices("b"))
-        var records = RecordedRules()
-        bench.recorder.past.rules = first.ruleLines.compactMap { RunMemory.CarriedOut(line: $0, &records) }
-        bench.recorder.past.agreed = first.agreedLines?.compactMap(AgreedRule.init) ?? []
+        let file = try PriceFile(daysOld: 0..<100)
+        bench.remember(try bench.run(file, .prices("a"), .prices("b")))
         bench.now = PriceFile.now.advanced(byMicroseconds: 40 * 86_400_000_000)
         bench.options.ruleNames = ["b"]
         let second = try bench.run(file, .prices("a"), .prices("b"))
         #expect(second.rules.map(\.name) == ["b"])
-        let known = second.ruleLines.compactMap { RunMemory.CarriedOut(line: $0, &records) }
-        #expect(known.map(\.record.rule.name) == ["a", "b"], "also if the rule was last carried out long ago")
-    }
-
-    @Test func pendingRowsAreSavedBeforeAnythingIsDeleted() throws {
-        let file = try PriceFile()
-        try file.addPrices(daysOld: [0, 50])
-        try pend("at,symbol\n\(1_795_219_200 - 86_400),XAU\n\(1_795_219_200 - 60 * 86_400),XAU\n", besides: file)
-        #expect(try bench.dryRun(file, .prices(), pending: true).rules.map(\.planned.expired) == [2])
-        #expect(try file.count() == 2, "a rehearsal saves nothing")
-        let report = try bench.run(file, .prices(), pending: true)
-        #expect(report.pending.saved == 2)
-        #expect(report.deletedCount == 2)
-        #expect(try file.count() == 2)
-        #expect(
-            bench.observer.stages.suffix(4) == ["reading pending files", "counting", "prices", "reclaiming"])
+        bench.remember(second)
+        let known = bench.recorder.past.rules.map(\.record.rule.name)
+        #expect(known == ["a", "b"], "also if the rule was last carried out long ago")
     }
 
     @Test func theResidueOfARefusedRuleIsWhatALaterRuleLeft() throws {
-        let file = try PriceFile()
-        try file.addPrices(daysOld: 0..<100, symbol: "XAU")
+        let file = try PriceFile(daysOld: 0..<100)
         try file.addPrices(daysOld: 0..<100, symbol: "EUR")
         let limited = Rule.prices("limited") { $0.limits.maxRows = 1 }
         let gold = Rule.prices("gold") { $0.filter = .compare("symbol", .equal, .text("XAU")) }
@@ -148,8 +39,7 @@ import Testing
     // MARK: Stopping
 
     @Test func aSignalStopsAfterTheBatchInHand() throws {
-        let file = try PriceFile()
-        try file.addPrices(daysOld: 0..<100)
+        let file = try PriceFile(daysOld: 0..<100)
         bench.afterBatch = { if $0 == 2 { self.bench.signal = 15 } }
         let report = try bench.run(
             file, .prices(), .prices("next") { $0.filter = .compare("id", .greater, .integer(0)) })
@@ -165,9 +55,8 @@ import Testing
 
     /// A server ends the running statement. Here the task is cancelled, which ends it on a file.
     @Test func aStatementThatASignalEndsInterruptsTheRule() async throws {
-        let file = try PriceFile()
-        try file.addPrices(daysOld: 0..<100)
-        let bench = Bench()
+        let file = try PriceFile(daysOld: 0..<100)
+        let bench = RunBench()
         bench.afterBatch = { _ in
             bench.signal = 15
             withUnsafeCurrentTask { $0?.cancel() }
@@ -179,8 +68,7 @@ import Testing
     }
 
     @Test func rulesThatWereNotBegunAreInterruptedWithTheirOwnResidue() throws {
-        let file = try PriceFile()
-        try file.addPrices(daysOld: 0..<100, symbol: "XAU")
+        let file = try PriceFile(daysOld: 0..<100)
         try file.addPrices(daysOld: 0..<100, symbol: "EUR")
         bench.signal = 2
         let gold = Rule.prices("gold") { $0.filter = .compare("symbol", .equal, .text("XAU")) }
@@ -191,16 +79,14 @@ import Testing
         #expect(try file.count() == 200)
     }
 
-    @Test func aSignalWithNothingLeftToDoChangesNothing() throws {
-        let file = try PriceFile()
-        try file.addPrices(daysOld: 0..<10)
+    @Test(arguments: [false, true]) func aSignalWithNothingLeftToDoChangesNothing(pending: Bool) throws {
+        let file = try PriceFile(daysOld: 0..<10)
         bench.signal = 15
-        #expect(try bench.run(file, .prices()).exitCode == 0)
+        #expect(try bench.run(file, .prices(), pending: pending).exitCode == 0)
     }
 
     @Test func theBudgetStopsTheRun() throws {
-        let file = try PriceFile()
-        try file.addPrices(daysOld: 0..<100)
+        let file = try PriceFile(daysOld: 0..<100)
         bench.maxRuntime = .seconds(3)
         bench.afterBatch = { _ in self.bench.uptime += .seconds(1) }
         let report = try bench.run(file, .prices())
@@ -213,9 +99,8 @@ import Testing
 
     /// What a run would delete is not known.
     @Test func aBudgetThatEndsBeforeThePendingRowsLeavesADryRunWithoutCounts() throws {
-        let file = try PriceFile()
-        try file.addPrices(daysOld: 0..<100)
-        try pend("at,symbol\n\(1_795_219_200 - 60 * 86_400),XAU\n", besides: file)
+        let file = try PriceFile(daysOld: 0..<100)
+        try pend(besides: file)
         bench.maxRuntime = .zero
         let report = try bench.dryRun(file, .prices(), pending: true)
         #expect(report.exitCode == 75 && report.rules.isEmpty && report.warnings.isEmpty)
@@ -226,32 +111,23 @@ import Testing
 
     /// The rest of a file is imported by the next run, and none of its rows has come back.
     @Test func aRunThatIsStoppedBeforeTheLastPendingRowDoesNotSayThatItLeftNone() throws {
-        let file = try PriceFile()
-        try file.addPrices(daysOld: 0..<10)
+        let file = try PriceFile(daysOld: 0..<10)
         let rule = Rule.prices { $0.limits.maxLateRows = 0 }
-        try pend("at,symbol\n\(1_795_219_200 - 60 * 86_400),XAU\n", besides: file)
+        try pend(besides: file)
         bench.maxRuntime = .zero
         let stopped = try bench.run(file, rule, pending: true)
         #expect(stopped.rules.map(\.outcome) == [.completed] && stopped.runOutcome == .interrupted)
-        var records = RecordedRules()
-        bench.recorder.past.rules = stopped.ruleLines.compactMap { RunMemory.CarriedOut(line: $0, &records) }
+        bench.remember(stopped)
         #expect(bench.recorder.past.rules.map(\.leftNone) == [false])
-        bench.recorder.past.agreed = stopped.agreedLines?.compactMap(AgreedRule.init) ?? []
         bench.maxRuntime = nil
         let next = try bench.run(file, rule, pending: true)
         #expect(next.rules.map(\.outcome) == [.completed] && next.deletedCount == 1 && next.pending.saved == 1)
-    }
-
-    @Test func aSignalWithNoPendingFileLeftChangesNothing() throws {
-        let file = try PriceFile()
-        try file.addPrices(daysOld: 0..<10)
-        bench.signal = 15
-        #expect(try bench.run(file, .prices(), pending: true).exitCode == 0)
+        #expect(
+            bench.observer.stages.suffix(4) == ["reading pending files", "counting", "prices", "reclaiming"])
     }
 
     @Test func aBudgetSpentWithTheLastRowIsNoError() throws {
-        let file = try PriceFile()
-        try file.addPrices(daysOld: 0..<41)
+        let file = try PriceFile(daysOld: 0..<41)
         bench.maxRuntime = .seconds(1)
         bench.afterBatch = { _ in self.bench.uptime += .seconds(1) }
         let report = try bench.run(file, .prices())
@@ -263,8 +139,7 @@ import Testing
 
     /// Rows that the first rule leaves expire by the second, too, and are the oldest.
     @Test func whatALaterRuleDeletesIsNotLeft() throws {
-        let file = try PriceFile()
-        try file.addPrices(daysOld: 0..<60)
+        let file = try PriceFile(daysOld: 0..<60)
         try file.addPrices(daysOld: 31..<41, symbol: "XAG")
         let gold = Rule.prices("gold") { $0.filter = .compare("symbol", .equal, .text("XAU")) }
         let all = Rule.prices("all", line: 9) { $0.filter = .isNotNull("symbol") }
@@ -310,8 +185,7 @@ import Testing
     // MARK: Trouble
 
     @Test func aStoreThatStaysLockedEndsTheRun() throws {
-        let file = try PriceFile()
-        try file.addPrices(daysOld: 0..<100)
+        let file = try PriceFile(daysOld: 0..<100)
         bench.afterBatch = { if $0 == 2 { try file.execute("BEGIN IMMEDIATE") } }
         let report = try bench.run(file, .prices(), .prices("next"))
         try file.execute("ROLLBACK")
@@ -355,8 +229,7 @@ import Testing
     }
 
     @Test func withoutItsArchiveARunDeletesNothing() throws {
-        let file = try PriceFile()
-        try file.addPrices(daysOld: 0..<100)
+        let file = try PriceFile(daysOld: 0..<100)
         let report = try bench.run(
             file, .prices { $0.isArchived = true }, archive: file.folder.path,
             writer: try failing(file, before: .archive, .cannotCreate))
@@ -368,8 +241,7 @@ import Testing
 
     /// An archive that could not be written cannot be completed either.
     @Test func theFirstErrorIsTheReason() throws {
-        let file = try PriceFile()
-        try file.addPrices(daysOld: 0..<100)
+        let file = try PriceFile(daysOld: 0..<100)
         let writer = HookedWriter(try file.writer()) { change throws(StoreError) in
             guard change == .delete || change == .complete else { return }
             throw StoreError(.inputOutput, store: "prices", message: change == .delete ? "first" : "second")
@@ -380,8 +252,7 @@ import Testing
     }
 
     @Test func anArchiveThatCannotBeCompletedIsNamed() throws {
-        let file = try PriceFile()
-        try file.addPrices(daysOld: 0..<100)
+        let file = try PriceFile(daysOld: 0..<100)
         let report = try bench.run(
             file, .prices { $0.isArchived = true }, archive: file.folder.path,
             writer: try failing(file, before: .complete, .inputOutput))
@@ -395,8 +266,7 @@ import Testing
     /// Why space is not given back, the exit code, and what is said.
     @Test(arguments: [(StoreError.Kind.busy, Int32(0)), (.inputOutput, 74)])
     func spaceThatIsNotReclaimedFailsTheRunUnlessTheStoreIsBusy(_ kind: StoreError.Kind, _ exitCode: Int32) throws {
-        let file = try PriceFile()
-        try file.addPrices(daysOld: 0..<100)
+        let file = try PriceFile(daysOld: 0..<100)
         let report = try bench.run(
             file, .prices { $0.reclaim = .vacuum }, writer: try failing(file, before: .reclaim, kind))
         #expect(report.deletedCount == 69 && report.exitCode == exitCode)
@@ -405,119 +275,11 @@ import Testing
             report.warnings.contains { $0.hasPrefix("space not reclaimed") } == (exitCode == 0), "\(report.warnings)")
     }
 
-    @Test func aPolicyThatDoesNotFitIsRecordedAndDeletesNothing() throws {
-        let file = try PriceFile()
-        try file.addPrices(daysOld: 0..<100)
-        let pending = try pend("at,symbol\n1795219200,XAU\n", besides: file)
-        #expect(throws: PolicyError.self) {
-            try bench.run(file, .prices(), .prices("b") { $0.entity = "prce" }, pending: true)
-        }
-        #expect(bench.recorder.finished.map(\.exitCode) == [78])
-        let failure = bench.recorder.finished.first?.failure
-        #expect(failure?.hasPrefix("the store has no entity 'prce'") == true, "\(failure ?? "")")
-        #expect(try file.count() == 100)
-        #expect(FileManager.default.fileExists(atPath: pending.path), "no pending file was taken")
-    }
-
     @Test func aLedgerThatCannotBeginStopsTheRunBeforeAnything() throws {
-        final class Broken: RunRecorder {
-            func memory() throws -> RunMemory { throw StoreError(.cannotCreate, store: "ledger", message: "no") }
-            func begin(_ report: RunReport, isChanging: Bool) throws {}
-            func finish(_ report: RunReport) throws {}
-            func chainHead() throws -> String? { nil }
-            func recordedRuns(_ identifiers: [String]) throws -> [String: RecordedRun] { [:] }
-        }
-        let file = try PriceFile()
-        try file.addPrices(daysOld: [0, 50])
-        let setup = RunSetup(
-            policy: file.policy(.prices()), runID: "01TEST", asOf: PriceFile.now, clock: { PriceFile.now },
-            uptime: { .zero })
-        let run = Run(
-            setup: setup, writer: try file.writer(), recorder: Broken(),
-            logger: Logger(label: "test") { _ in LogCapture() },
-            signal: { nil })
-        #expect(throws: StoreError.self) { try run.perform() }
+        let file = try PriceFile(daysOld: [0, 50])
+        bench.recorder.failingMemory = 1
+        #expect(throws: StoreError.self) { try bench.run(file, .prices()) }
         #expect(try file.count() == 2)
-    }
-
-    /// The rows of a feed that has died stay, until rows arrive again.
-    @Test func aFeedThatHasStoppedKeepsItsRows() throws {
-        let file = try PriceFile()
-        try file.addPrices(daysOld: 0..<60)
-        func night(_ number: Int64) throws -> RunReport.RuleReport { try bench.night(number, file) }
-        #expect(try night(0).done.deleted == 29)
-        #expect(bench.recorder.past.rules.count == 1)
-        for number in 1...7 { #expect(try night(Int64(number)).done.deleted == 1) }
-        for number in 8...9 {
-            let rule = try night(Int64(number))
-            #expect(rule.refusal == .feedStopped && rule.done.deleted == 0)
-            // That row may be gone.
-            let day = "2026-11-21 00:00:00Z"
-            #expect(rule.message?.contains("no row newer than \(day) has arrived since \(day), and limits") == true)
-        }
-        try file.addPrices(daysOld: [-9])
-        #expect(try night(10).done.deleted == 3)
-        // From here on this row is the newest.
-        #expect(try night(17).refusal == nil)
-        #expect(try night(18).refusal == .feedStopped)
-    }
-
-    /// A rule that waits for another reason still sees how far its rows have come.
-    @Test func aFeedStopsAlsoWhileItsRuleWaits() throws {
-        let file = try PriceFile()
-        try file.addPrices(daysOld: 0..<60)
-        func night(_ number: Int64, accept: Set<RefusalCode> = []) throws -> RefusalCode? {
-            bench.options.accept = accept
-            return try bench.night(number, file, .prices { $0.limits.maxRows = 1 }).refusal
-        }
-        #expect(try night(0, accept: [.tooManyRows]) == nil)
-        try file.addPrices(daysOld: [-1])
-        for number in 2...9 { #expect(try night(Int64(number)) == .tooManyRows) }
-        #expect(try night(10, accept: [.tooManyRows]) == .feedStopped)
-    }
-
-    /// A row of the future does not make a feed live.
-    @Test func aFeedWithARowOfTheFutureHasStoppedToo() throws {
-        let file = try PriceFile()
-        try file.addPrices(daysOld: Array(0..<60) + [-400])
-        bench.options.accept = [.futureDates]
-        func night(_ number: Int64) throws -> RefusalCode? { try bench.night(number, file).refusal }
-        #expect(try [0, 7, 8].map(night) == [nil, nil, .feedStopped])
-    }
-
-    /// What a rule keeps of its rows says nothing about their feed.
-    @Test(arguments: [
-        Rule.prices { $0.keepLast = Rule.KeepLastSetting(count: 3, per: []) },
-        .prices { $0.thin = Rule.ThinSetting(tiers: [.init(.year, age: nil)]) },
-        .prices { $0.latest = Instant(unixSeconds: 1_900_000_000) },
-    ]) func aFeedHasStoppedAlsoForARuleThatChanges(_ changed: Rule) throws {
-        let file = try PriceFile()
-        try file.addPrices(daysOld: 0..<60)
-        for number in [0, 5] { #expect(try bench.night(Int64(number), file).refusal == nil) }
-        for number in 8...9 {
-            let rule = try bench.night(Int64(number), file, changed)
-            #expect(rule.refusal == .feedStopped && rule.done.deleted == 0)
-        }
-    }
-
-    /// The time without runs began after the last row had come, so it does not count as one between two runs.
-    @Test func aFeedThatStoppedBeforeATimeWithoutRunsIsRefusedInEachRun() throws {
-        let file = try PriceFile()
-        try file.addPrices(daysOld: 0..<60)
-        bench.options.accept = [.clockJumped]
-        func night(_ number: Int64) throws -> RefusalCode? { try bench.night(number, file).refusal }
-        #expect(try [0, 1, 25, 25, 26].map(night) == [nil, nil, .feedStopped, .feedStopped, .feedStopped])
-    }
-
-    // MARK: Reports
-
-    @Test func theLedgerRecordsTheStartAndTheEnd() throws {
-        let file = try PriceFile()
-        try file.addPrices(daysOld: 0..<100)
-        let report = try bench.run(file, .prices())
-        #expect(bench.recorder.begun.map(\.deletedCount) == [0])
-        #expect(bench.recorder.finished.map(\.deletedCount) == [69])
-        #expect(bench.recorder.finished.map(\.runID) == [report.runID])
     }
 
     // MARK: Reclaim
@@ -536,8 +298,7 @@ import Testing
     }
 
     @Test func nothingIsReclaimedIfNothingWasDeletedOrReclaimIsOff() throws {
-        let file = try PriceFile()
-        try file.addPrices(daysOld: 0..<20)
+        let file = try PriceFile(daysOld: 0..<20)
         _ = try bench.run(file, .prices { $0.reclaim = .vacuum })
         try file.addPrices(daysOld: [50])
         _ = try bench.run(file, .prices { $0.reclaim = .none })
@@ -545,8 +306,7 @@ import Testing
     }
 
     @Test func anInterruptedRunDoesNotReclaim() throws {
-        let file = try PriceFile()
-        try file.addPrices(daysOld: 0..<41)
+        let file = try PriceFile(daysOld: 0..<41)
         bench.afterBatch = { _ in self.bench.signal = 2 }
         let report = try bench.run(file, .prices { $0.reclaim = .vacuum })
         #expect(report.rules.map(\.outcome) == [.completed])

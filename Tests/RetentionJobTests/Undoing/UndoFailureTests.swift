@@ -7,34 +7,9 @@ import Testing
 
 /// Undos that end before all rows are restored, or that cannot be recorded.
 struct UndoFailureTests {
-    /// Fails where the ledger would.
-    private final class Recorder: RunRecorder {
-        var failsAtEnd = false
-        /// The reading of the past that fails, from 1.
-        var failingMemory = 0
-        private var memories = 0
-        var finished: [RunReport] = []
-
-        func memory() throws -> RunMemory {
-            memories += 1
-            if memories == failingMemory { throw StoreError(.inputOutput, store: "ledger", message: "no past") }
-            return RunMemory()
-        }
-
-        func begin(_ report: RunReport, isChanging: Bool) throws {}
-
-        func finish(_ report: RunReport) throws {
-            if failsAtEnd { throw StoreError(.cannotCreate, store: "ledger", message: "no end") }
-            finished.append(report)
-        }
-
-        func chainHead() throws -> String? { nil }
-        func recordedRuns(_ identifiers: [String]) throws -> [String: RecordedRun] { [:] }
-    }
-
     private let file: PriceFile
     private let run = ArchiveFixture.run(at: PriceFile.now)
-    private let recorder = Recorder()
+    private let recorder = RunKeeper()
 
     /// A store whose 3,000 expired rows are in an archive.
     init() throws {
