@@ -35,8 +35,7 @@ import Testing
     }
 
     @Test func rowsUnderAHoldAreNotExpired() throws {
-        let file = try PriceFile()
-        try file.addPrices(daysOld: 0..<100)
+        let file = try PriceFile(daysOld: 0..<100)
         try file.addPrices(daysOld: 0..<50, symbol: "EUR")
         let hold = Self.hold {
             $0.filter = .compare("symbol", .equal, .text("XAU"))
@@ -49,15 +48,6 @@ import Testing
         #expect(step.report.kept.byHold == [.init(hold: "audit", rowCount: 20)] && step.report.kept.byRuleCount == 0)
         // The oldest row is no longer the first that goes.
         #expect(step.report.left.oldest == nil)
-    }
-
-    @Test func keepLastAndHoldsAreCountedApart() throws {
-        let file = try PriceFile()
-        try file.addPrices(daysOld: 40..<50)
-        let rule = Rule.prices { $0.keepLast = Rule.KeepLastSetting(count: 2, per: []) }
-        let hold = Self.hold { $0.until = Self.instant(daysAgo: 47) }
-        let step = try #require(try plan(file, [hold], [rule]).steps.first)
-        #expect(step.survey.kept.byRuleCount == 2 && step.survey.kept.heldCount == 2 && step.survey.expiredCount == 6)
     }
 
     /// Whatever such a hold means, no pending row may replace a row that it may concern.
@@ -76,8 +66,7 @@ import Testing
     // MARK: Its end
 
     @Test func aHoldThatIsOverKeepsNothingAndSaysSo() throws {
-        let file = try PriceFile()
-        try file.addPrices(daysOld: [0, 50])
+        let file = try PriceFile(daysOld: [0, 50])
         let found = try plan(file, [Self.hold { $0.expires = PriceFile.now }])
         #expect(found.steps[0].survey.expiredCount == 1 && found.holds.ended.count == 1)
         #expect(found.holdReports.map(\.report.state) == [.ended])
@@ -86,8 +75,7 @@ import Testing
     }
 
     @Test func theFirstPlanAfterItsEndSaysHowManyRowsAreFree() throws {
-        let file = try PriceFile()
-        try file.addPrices(daysOld: [0, 40, 50])
+        let file = try PriceFile(daysOld: [0, 40, 50])
         try file.addPrices(daysOld: [50], symbol: "EUR")
         let hold = Self.hold {
             $0.filter = .compare("symbol", .equal, .text("XAU"))
@@ -122,8 +110,7 @@ import Testing
 
     @Test(arguments: [(31, []), (30, ["hold ends soon"]), (1, ["hold ends soon"])] as [(Int64, [String])])
     func thereIsAWarningThirtyDaysBefore(days: Int64, titles: [String]) throws {
-        let file = try PriceFile()
-        try file.addPrices(daysOld: [0, 50])
+        let file = try PriceFile(daysOld: [0, 50])
         let found = try plan(file, [Self.hold { $0.expires = Self.instant(daysAgo: -days) }])
         #expect(found.steps[0].survey.kept.heldCount == 1 && found.holds.warnings.map(\.title) == titles)
     }
@@ -134,8 +121,7 @@ import Testing
             (30, 1, true), (29, 1, false), (8, 1, false), (7, 1, true), (6, 1, false), (1, 1, true), (5, 30, true),
         ] as [(Int64, Int64, Bool)])
     func theEndIsAnnouncedThreeTimes(daysToEnd: Int64, daysSinceRun: Int64, isAnnounced: Bool) throws {
-        let file = try PriceFile()
-        try file.addPrices(daysOld: [0, 50])
+        let file = try PriceFile(daysOld: [0, 50])
         let found = try HoldPlan(
             policy(file, [Self.hold { $0.expires = Self.instant(daysAgo: -daysToEnd) }], [.prices()]),
             clock: PriceFile.now, lastRun: Self.instant(daysAgo: daysSinceRun), reader: file.reader())
@@ -151,8 +137,7 @@ import Testing
     }
 
     @Test func aRuleIsRefusedForWhatAHoldReleases() throws {
-        let file = try PriceFile()
-        try file.addPrices(daysOld: 0..<100)
+        let file = try PriceFile(daysOld: 0..<100)
         let old = Self.hold { $0.until = Self.instant(daysAgo: 60) }
         /// The rows for which the rule is refused; nil: it is not.
         func released(_ holds: Hold..., rules: [Rule] = [.prices()]) throws -> Int? {
@@ -179,13 +164,25 @@ import Testing
                 Self.hold {
                     $0.until = old.until; $0.expires = PriceFile.now
                 }) == 39)
+        // One that ends later, though nothing goes by that today; one that had ended by itself is missed by nobody.
+        let ending = Self.hold {
+            $0.until = old.until; $0.expires = Self.instant(daysAgo: -9)
+        }
+        #expect(try released(ending) != nil)
+        let over = Self.hold { $0.expires = PriceFile.now }
+        #expect(try plan(file, [], memory: memory(file, over)).steps[0].widened == nil)
+        // One that keeps rows from an earlier date on, or from a later one.
+        for (daysAgo, isWider) in [(70, false), (50, true)] as [(Int64, Bool)] {
+            let other = Self.hold { $0.from = Self.instant(daysAgo: daysAgo) }
+            let past = memory(file, Self.hold { $0.from = Self.instant(daysAgo: 60) })
+            #expect(try (plan(file, [other], memory: past).steps[0].widened != nil) == isWider)
+        }
         // A rule that is refused for the number of these rows.
         #expect(try released(rules: [.prices { $0.limits.maxRows = 5 }]) == 39)
     }
 
     @Test func aHoldThatCanNoLongerBeEvaluatedRefusesTheRule() throws {
-        let file = try PriceFile()
-        try file.addPrices(daysOld: [0, 50])
+        let file = try PriceFile(daysOld: [0, 50])
         var memory = memory(file, Self.hold { $0.entity = "gone" })
         let record = RecordedRule(.prices(), entity: "price", date: "at", zone: .utc)
         func carriedOut(_ entity: String) -> RunMemory.CarriedOut {

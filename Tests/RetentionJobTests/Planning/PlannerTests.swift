@@ -8,13 +8,13 @@ import Testing
 
 @Suite struct PlannerTests {
     private func plan(
-        _ file: PriceFile, _ rules: [Rule], memory: RunMemory = RunMemory(),
-        options: Planner.Options = Planner.Options(), asOf: Instant = PriceFile.now
+        _ file: PriceFile, _ rules: [Rule], memory: RunMemory = RunMemory(), options: Planner.Options = .init()
     ) throws -> [Plan.Step] {
         var policy = file.policy()
         policy.rules = rules
         return try Planner(
-            policy: policy, asOf: asOf, clock: PriceFile.now, memory: memory, options: options, countsAllRows: true
+            policy: policy, asOf: PriceFile.now, clock: PriceFile.now, memory: memory, options: options,
+            countsAllRows: true
         ).plan(reader: try file.reader()).steps
     }
 
@@ -23,8 +23,7 @@ import Testing
     }
 
     @Test func plansABatchOfTheOldestRows() throws {
-        let file = try PriceFile()
-        try file.addPrices(daysOld: [0, 29, 30, 31, 90])
+        let file = try PriceFile(daysOld: [0, 29, 30, 31, 90])
         let step = try #require(try plan(file, [.prices()]).first)
         #expect(step.disposition == .planned)
         #expect(step.cutoff == Instant(unixSeconds: 1_795_219_200 - 30 * 86_400))
@@ -50,8 +49,7 @@ import Testing
 
     /// Each batch keeps the last row of each entity, unless that is accepted.
     @Test func eachBatchKnowsWhatMustNotBeEmptied() throws {
-        let file = try PriceFile()
-        try file.addPrices(daysOld: [0, 31])
+        let file = try PriceFile(daysOld: [0, 31])
         func entities(
             _ accept: Set<RefusalCode> = [], _ change: (inout Rule) -> Void = { _ in }
         ) throws -> [[String]] {
@@ -65,8 +63,7 @@ import Testing
     }
 
     @Test func aRuleWithoutAFormatOrAnEntityIsNotCarriedOut() throws {
-        let file = try PriceFile()
-        try file.addPrices(daysOld: [0, 50])
+        let file = try PriceFile(daysOld: [0, 50])
         let steps = try plan(file, [.prices { $0.dateFormat = nil }, .prices("others")])
         #expect(refusals(steps) == [.unsupportedSchema, nil])
         #expect(
@@ -76,27 +73,8 @@ import Testing
         #expect(error?.kind == .unknownName)
     }
 
-    @Test func asOfMovesTheCutoffAndNotTheClock() throws {
-        let file = try PriceFile()
-        try file.addPrices(daysOld: [0, 100])
-        let steps = try plan(file, [.prices()], asOf: Instant(unixSeconds: 1_795_219_200 - 80 * 86_400))
-        #expect(refusals(steps) == [nil])
-        #expect(steps.first?.survey.expiredCount == 0)
-    }
-
-    @Test func aRowThatTwoRulesExpireIsCountedByTheFirst() throws {
-        let file = try PriceFile()
-        try file.addPrices(daysOld: 0..<100, symbol: "XAU")
-        try file.addPrices(daysOld: 0..<100, symbol: "EUR")
-        let gold = Rule.prices("gold") { $0.filter = .compare("symbol", .equal, .text("XAU")) }
-        let steps = try plan(file, [gold, .prices("all")])
-        #expect(steps.map(\.survey.expiredCount) == [69, 69])
-        #expect(steps.map(\.survey.expiredAloneCount) == [69, 138])
-    }
-
     @Test func aSampleHasNoRowsOfTheRulesBefore() throws {
-        let file = try PriceFile()
-        try file.addPrices(daysOld: [90, 80], symbol: "XAU")
+        let file = try PriceFile(daysOld: [90, 80])
         try file.addPrices(daysOld: [70, 60, 0], symbol: "EUR")
         let gold = Rule.prices("gold") { $0.filter = .compare("symbol", .equal, .text("XAU")) }
         let steps = try plan(file, [gold, .prices("all")])
@@ -110,8 +88,7 @@ import Testing
 
     /// A plan of two rules, one of which has been changed since or is not in it.
     @Test func aSavedPlanIsComparedRuleByRule() throws {
-        let file = try PriceFile()
-        try file.addPrices(daysOld: [90, 80], symbol: "XAU")
+        let file = try PriceFile(daysOld: [90, 80])
         try file.addPrices(daysOld: [70, 60, 0], symbol: "EUR")
         let gold = Rule.prices("gold") { $0.filter = .compare("symbol", .equal, .text("XAU")) }
         var policy = file.policy()
@@ -140,32 +117,8 @@ import Testing
         #expect(missing[1].report.message?.contains("which has 0 rows: 2 rows added (keys 3, 4)") == true)
     }
 
-    @Test func disabledRulesAreReportedAndRulesThatAreNotSelectedAreNot() throws {
-        let file = try PriceFile()
-        try file.addPrices(daysOld: [0, 50])
-        let off = Rule.prices("off") { $0.isEnabled = false }
-        let steps = try plan(
-            file, [off, .prices("a"), .prices("b")], options: Planner.Options(ruleNames: ["b", "off"]))
-        #expect(steps.map(\.rule.name) == ["off", "b"])
-        #expect(steps.map(\.disposition) == [.disabled, .planned])
-        #expect(steps[0].surveyRequest == nil)
-        #expect(steps[1].survey.expiredCount == 1)
-    }
-
-    @Test func acceptingOneRefusalDoesNotAcceptAnother() throws {
-        let file = try PriceFile()
-        try file.addPrices(daysOld: [50, 60])
-        let rule = Rule.prices {
-            $0.limits.maxRows = 1; $0.accept = [.wouldEmptyEntity]
-        }
-        let steps = try plan(file, [rule])
-        #expect(refusals(steps) == [.tooManyRows])
-        #expect(steps[0].accepted == [.wouldEmptyEntity])
-    }
-
     @Test func maxRowsBoundTheRunUnlessMoreIsAccepted() throws {
-        let file = try PriceFile()
-        try file.addPrices(daysOld: [0, 50, 60])
+        let file = try PriceFile(daysOld: [0, 50, 60])
         #expect(try plan(file, [.prices { $0.limits.maxRows = 2 }])[0].request?.deleting.maxRows == 2)
         let accepted = Rule.prices {
             $0.limits.maxRows = 1; $0.accept = [.tooManyRows]
@@ -175,28 +128,7 @@ import Testing
         #expect(step.request?.deleting.maxRows == nil)
     }
 
-    // MARK: Schema
-
-    static let tradeKey = "CREATE TABLE trade (id INTEGER PRIMARY KEY, price INTEGER REFERENCES price (id) ON DELETE "
-
-    @Test func aRestrictingKeyWithoutRowsInTheWayIsNoObstacle() throws {
-        let file = try PriceFile(Self.tradeKey + "RESTRICT)")
-        try file.addPrices(daysOld: [50, 0])
-        try file.execute("INSERT INTO trade (price) VALUES (2)")
-        #expect(refusals(try plan(file, [.prices()])) == [nil])
-    }
-
-    @Test func theRulesOverrideOfRelationshipsIsPredicted() throws {
-        let file = try PriceFile(Self.tradeKey + "RESTRICT)")
-        try file.addPrices(daysOld: [50, 0])
-        try file.execute("INSERT INTO trade (price) VALUES (1)")
-        #expect(refusals(try plan(file, [.prices { _ in }])) == [.relationshipDenied])
-        let cascade = try plan(file, [.prices { $0.relationships = .cascade }])[0]
-        #expect(cascade.disposition == .planned && cascade.survey.related.cascadedCount == 1)
-        #expect(cascade.request?.relationships == .cascade)
-        let nullify = try plan(file, [.prices { $0.relationships = .nullify }])[0]
-        #expect(nullify.disposition == .planned && nullify.survey.related.nullifiedCount == 1)
-    }
+    // MARK: Method
 
     @Test(arguments: ["range", "keys", "fast"]) func aMethodThatCannotBeHadIsAnErrorOfTheEngine(_ method: String)
         throws
@@ -208,8 +140,6 @@ import Testing
         }
         #expect(error?.kind == .unknownName)
         #expect(error?.hint?.contains("deleted in batches") == true)
-        let windows = try plan(file, [.prices()], options: Planner.Options(method: "windows"))
-        #expect(windows[0].outline?.method == "rowid windows")
     }
 
     // MARK: Clock
@@ -219,8 +149,7 @@ import Testing
     }
 
     @Test func aJumpOfTheClockRefusesEveryRule() throws {
-        let file = try PriceFile()
-        try file.addPrices(daysOld: [21, 50])
+        let file = try PriceFile(daysOld: [21, 50])
         #expect(
             refusals(try plan(file, [.prices("a"), .prices("b")], memory: longAgo)) == [.clockJumped, .clockJumped])
     }
@@ -234,8 +163,7 @@ import Testing
     }
 
     @Test func aRowInTheFarFutureVouchesForNothing() throws {
-        let file = try PriceFile()
-        try file.addPrices(daysOld: [21, 50, -3])
+        let file = try PriceFile(daysOld: [21, 50, -3])
         let steps = try plan(
             file, [.prices()], memory: longAgo, options: Planner.Options(accept: [.futureDates]))
         #expect(refusals(steps) == [.clockJumped])
@@ -254,16 +182,11 @@ import Testing
 }
 
 @Suite struct RuleDateTests {
-    @Test func datesBefore1971AreNotBelievedByDefault() throws {
-        let date = try #require(Rule.prices().date(zone: .utc))
-        #expect(date.earliest == Instant(unixSeconds: 31_536_000))
-        #expect(!date.trustsZero)
-        #expect(date.latest == nil)
-    }
-
-    @Test func theDefaultIsInTheZone() throws {
-        let berlin = try #require(CalendarZone(identifier: "Europe/Berlin"))
-        #expect(Rule.prices().date(zone: berlin)?.earliest == Instant(unixSeconds: 31_536_000 - 3600))
+    @Test(arguments: [("UTC", 31_536_000), ("Europe/Berlin", 31_536_000 - 3600)])
+    func datesBefore1971InTheZoneAreNotBelievedByDefault(zone: String, earliest: Int64) throws {
+        let zone = try #require(CalendarZone(identifier: zone))
+        let date = try #require(Rule.prices().date(zone: zone))
+        #expect(date.earliest == Instant(unixSeconds: earliest) && !date.trustsZero && date.latest == nil)
     }
 
     @Test func zeroIsADateIfEarliestIsSet() throws {

@@ -58,6 +58,16 @@ import Testing
         return age
     }
 
+    /// Seconds of the day before that are read in another format, as a date or, without one, as none.
+    static func misread(_ encoding: DateEncoding, newest: Instant? = nil) -> (inout Refusals) -> Void {
+        return {
+            $0.rule.dateFormat = encoding
+            $0.date = DateAttribute(name: "at", encoding: encoding, earliest: Instant(unixSeconds: 31_536_000))
+            $0.survey.dates.newestValue = .integer(1_795_132_800)
+            $0.survey.dates.newestOfEntity = newest
+        }
+    }
+
     static func obstacle(
         _ rule: Relationship.DeleteRule, _ objection: Survey.Obstacle.Objection = .pointing
     ) -> Survey.Obstacle {
@@ -124,25 +134,11 @@ import Testing
             $0.survey.dates.newestValue = .integer(1_795_132_800_000)
             $0.survey.dates.newestOfEntity = Instant(unixSeconds: 1_795_132_800_000)
         },
-        Row("seconds read as milliseconds", [.wrongUnit]) {
-            $0.rule.dateFormat = .unixMilliseconds
-            $0.date = DateAttribute(
-                name: "at", encoding: .unixMilliseconds, earliest: Instant(unixSeconds: 31_536_000))
-            $0.survey.dates.newestValue = .integer(1_795_132_800)
-            $0.survey.dates.newestOfEntity = nil
-        },
-        Row("seconds read as microseconds", [.wrongUnit]) {
-            $0.rule.dateFormat = .unixMicroseconds
-            $0.date = DateAttribute(name: "at", encoding: .unixMicroseconds, earliest: Instant(unixSeconds: 31_536_000))
-            $0.survey.dates.newestValue = .integer(1_795_132_800)
-            $0.survey.dates.newestOfEntity = nil
-        },
-        Row("seconds read as Apple's", [.wrongUnit, .futureDates]) {
-            $0.rule.dateFormat = .appleSeconds
-            $0.date = DateAttribute(name: "at", encoding: .appleSeconds, earliest: Instant(unixSeconds: 31_536_000))
-            $0.survey.dates.newestValue = .integer(1_795_132_800)
-            $0.survey.dates.newestOfEntity = Instant(unixSeconds: 1_795_132_800 + 978_307_200)
-        },
+        Row("seconds read as milliseconds", [.wrongUnit], misread(.unixMilliseconds)),
+        Row("seconds read as microseconds", [.wrongUnit], misread(.unixMicroseconds)),
+        Row(
+            "seconds read as Apple's", [.wrongUnit, .futureDates],
+            misread(.appleSeconds, newest: Instant(unixSeconds: 1_795_132_800 + 978_307_200))),
         Row("nanoseconds read as seconds", [.wrongUnit]) {
             $0.survey.dates.newestValue = .integer(1_795_132_800_000_000_000)
             $0.survey.dates.newestOfEntity = nil
@@ -150,21 +146,6 @@ import Testing
         Row("an old date that no other format makes recent", []) {
             $0.survey.dates.newestValue = .integer(100_000_000)
             $0.survey.dates.newestOfEntity = Instant(unixSeconds: 100_000_000)
-        },
-        Row("31 years old, and another format makes it recent", [.wrongUnit]) {
-            $0.clock = Instant(unixSeconds: 817_000_000 + 978_307_200 + 86_400)
-            $0.survey.dates.newestValue = .integer(817_000_000)
-            $0.survey.dates.newestOfEntity = Instant(unixSeconds: 817_000_000)
-        },
-        Row("31 years old, and another format makes it 401 days old", []) {
-            $0.clock = Instant(unixSeconds: 817_000_000 + 978_307_200 + 401 * 86_400)
-            $0.survey.dates.newestValue = .integer(817_000_000)
-            $0.survey.dates.newestOfEntity = Instant(unixSeconds: 817_000_000)
-        },
-        Row("31 years old, and another format makes it 400 days old", [.wrongUnit]) {
-            $0.clock = Instant(unixSeconds: 817_000_000 + 978_307_200 + 400 * 86_400)
-            $0.survey.dates.newestValue = .integer(817_000_000)
-            $0.survey.dates.newestOfEntity = Instant(unixSeconds: 817_000_000)
         },
         Row("the store gives the format", []) {
             $0.rule.isFormatStored = true
@@ -191,6 +172,16 @@ import Testing
         },
         Row("only NULLs", []) { $0.survey.unreadable = [unreadable(.null, 1000)] },
     ]
+
+    static let ages: [(days: Int64, codes: [RefusalCode])] = [(1, [.wrongUnit]), (400, [.wrongUnit]), (401, [])]
+
+    static let oldRows = ages.map { days, codes in
+        Row("31 years old, and another format makes it \(days) days old", codes) {
+            $0.clock = Instant(unixSeconds: 817_000_000 + 978_307_200 + days * 86_400)
+            $0.survey.dates.newestValue = .integer(817_000_000)
+            $0.survey.dates.newestOfEntity = Instant(unixSeconds: 817_000_000)
+        }
+    }
 
     static let clockRows = [
         Row("60 s before the last run", []) {
@@ -276,13 +267,31 @@ import Testing
         },
     ]
 
-    @Test(arguments: countRows + dateRows + clockRows + schemaRows) func refuses(_ row: Row) {
-        #expect(row.refusals.all().map(\.code) == row.codes)
-    }
+    /// Causes come before what follows from them, and related rows before numbers.
+    static let orderRows = [
+        Row("a wrong unit", [.wrongUnit, .clockMovedBack, .futureDates, .wouldEmptyEntity, .tooManyRows]) {
+            $0.survey.dates.newestValue = .integer(1_795_132_800_000)
+            $0.survey.dates.newestOfEntity = Instant(unixSeconds: 1_795_132_800_000)
+            $0.survey.leavesReadableRows = false
+            $0.rule.limits.maxRows = 1
+            $0.memory.ends = [clock.advanced(byMicroseconds: day)]
+        },
+        Row(
+            "related rows",
+            [.relationshipDenied, .notArchivable, .wouldEmptyEntity, .tooManyRows, .tooLargeFraction]
+        ) {
+            $0.survey.leavesReadableRows = false
+            $0.rule.limits = Rule.Limits(maxRows: 1, maxFraction: 0.01)
+            $0.survey.related.obstacles = [obstacle(.restrict)]
+            $0.doubts.archiveObstacle = "there is no archive"
+        },
+    ]
 
-    @Test(arguments: countRows + dateRows + clockRows + schemaRows)
+    @Test(arguments: countRows + dateRows + oldRows + clockRows + schemaRows + orderRows)
     func saysWhatItRefusesAndTheWayPast(_ row: Row) {
-        for refusal in row.refusals.all() {
+        let refusals = row.refusals.all()
+        #expect(refusals.map(\.code) == row.codes)
+        for refusal in refusals {
             #expect(refusal.message.hasPrefix("refusing to delete from Price: "))
             #expect(refusal.message.contains("--accept \(refusal.code.rawValue)") == refusal.isAcceptable)
         }
@@ -290,6 +299,9 @@ import Testing
 
     /// Words that a refusal has for what the survey found.
     @Test(arguments: [
+        Row(
+            "Price: the newest of 1,000 rows reads as 1970-01-21 in unix_milliseconds; in unix_seconds it is 2026-11-20. Is ",
+            [], misread(.unixMilliseconds)),
         Row("3 rows of Trade (price) refer to rows that would be deleted, and 1 other relationship too", []) {
             $0.survey.related.obstacles = [obstacle(.restrict), obstacle(.noAction)]
         },
@@ -360,94 +372,5 @@ import Testing
         var refusals = Self.harmless()
         refusals.survey.related.obstacles = [Self.obstacle(.noAction, .denyRule)]
         #expect(refusals.all().map(\.isAcceptable) == [false])
-    }
-
-    @Test func theMessageOfAWrongUnitHasBothReadings() throws {
-        var refusals = Self.harmless()
-        refusals.rule.entity = "FxRate"
-        refusals.rule.dateFormat = .unixMilliseconds
-        refusals.date = DateAttribute(
-            name: "day", encoding: .unixMilliseconds, earliest: Instant(unixSeconds: 31_536_000))
-        refusals.survey.rowCount = 8200
-        refusals.survey.dates.newestValue = .integer(1_795_132_800)
-        let message = try #require(refusals.all().first).message
-        #expect(
-            message == """
-                refusing to delete from FxRate: the newest of 8,200 rows reads as 1970-01-21 in unix_milliseconds; in \
-                unix_seconds it is 2026-11-20. Is date_format right? To accept it, pass --accept wrong_unit for one run, or \
-                write accept: [wrong_unit] in the rule and accept that once if the next run asks for it (policy_widened)
-                """)
-    }
-
-    @Test func aWrongUnitComesBeforeWhatFollowsFromIt() {
-        var refusals = Self.harmless()
-        refusals.survey.dates.newestValue = .integer(1_795_132_800_000)
-        refusals.survey.dates.newestOfEntity = Instant(unixSeconds: 1_795_132_800_000)
-        refusals.survey.leavesReadableRows = false
-        refusals.rule.limits.maxRows = 1
-        refusals.memory.ends = [Self.clock.advanced(byMicroseconds: Self.day)]
-        #expect(
-            refusals.all().map(\.code)
-                == [.wrongUnit, .clockMovedBack, .futureDates, .wouldEmptyEntity, .tooManyRows])
-        // Whether they are accepted is to be asked once the doubts are gone.
-        let all = refusals.all()
-        #expect(all.map { $0.message(after: all[0]).contains("--accept") } == [true, true, true, false, false])
-    }
-
-    @Test func relatedRowsComeBeforeNumbers() {
-        var refusals = Self.harmless()
-        refusals.survey.leavesReadableRows = false
-        refusals.rule.limits = Rule.Limits(maxRows: 1, maxFraction: 0.01)
-        refusals.survey.related.obstacles = [Self.obstacle(.restrict)]
-        refusals.doubts.archiveObstacle = "there is no archive"
-        #expect(
-            refusals.all().map(\.code) == [
-                .relationshipDenied, .notArchivable, .wouldEmptyEntity, .tooManyRows, .tooLargeFraction,
-            ])
-    }
-
-    @Test(
-        arguments: [
-            (
-                [.nullify, .cascade],
-                "write relationships: nullify in the rule (those rows stay and lose the reference) or "
-                    + "relationships: cascade (which deletes them too), or delete those rows first"
-            ),
-            (
-                [.cascade],
-                "; write relationships: cascade in the rule (which deletes them too), or delete those rows first"
-            ),
-            ([], "this cannot be accepted; delete those rows first, with a rule for Trade"),
-        ] as [(Set<Rule.RelationshipSetting>, String)])
-    func onlyWhatWorksIsOffered(_ ways: Set<Rule.RelationshipSetting>, _ text: String) throws {
-        var refusals = Self.harmless()
-        refusals.survey.related.obstacles = [Self.obstacle(.restrict)]
-        refusals.doubts.settings = ways
-        let message = try #require(refusals.all().first?.message)
-        #expect(message.contains(text), "\(message)")
-    }
-
-    @Test func onlyWhatTheEngineCouldDoIsAcceptable() {
-        for (change, isAcceptable) in [
-            ({ $0.survey.unsupported = "a view" }, false),
-            ({ $0.survey.related.obstacles = [Self.obstacle(.restrict)] }, false),
-            (
-                {
-                    $0.rule.relationships = .deny
-                    $0.doubts.settings = [.asDeclared]
-                    $0.survey.related.obstacles = [Self.obstacle(.cascade)]
-                }, true
-            ),
-            (
-                {
-                    $0.rule.relationships = .deny
-                    $0.survey.related.obstacles = [Self.obstacle(.restrict)]
-                }, false
-            ),
-        ] as [((inout Refusals) -> Void, Bool)] {
-            var refusals = Self.harmless()
-            change(&refusals)
-            #expect(refusals.all().map(\.isAcceptable) == [isAcceptable])
-        }
     }
 }
