@@ -6,37 +6,29 @@ import Testing
 @testable import retention
 
 struct ExitStatusTests {
-    struct Row {
-        let error: any Error & Sendable
-        let code: Int32
-    }
-
     private static let source = PolicySource(path: "retention.yaml", sha256: "", lines: ["version: 2"])
 
     private static func store(_ kind: StoreError.Kind) -> StoreError {
         StoreError(kind, store: "prices.sqlite", message: "it failed", engineCode: "SQLITE_X", hint: "do this")
     }
 
-    @Test(arguments: [
-        Row(error: CommandFailure.usage("wrong"), code: 64),
-        Row(error: store(.constraint), code: 65), Row(error: store(.missing), code: 66),
-        Row(error: store(.unreachable), code: 69), Row(error: store(.defect), code: 70),
-        Row(error: store(.cannotCreate), code: 73), Row(error: store(.inputOutput), code: 74),
-        Row(error: store(.replaced), code: 74), Row(error: store(.busy), code: 75),
-        Row(error: store(.permission), code: 77), Row(error: store(.unknownName), code: 78),
-        Row(error: RunLock.Failure.held(path: "p", processID: 7), code: 75),
-        Row(error: RunLock.Failure.permission(path: "p", reason: "r"), code: 77),
-        Row(error: RunLock.Failure.cannotCreate(path: "p", reason: "r"), code: 73),
-        Row(error: RunLock.Failure.inputOutput(path: "p", reason: "r"), code: 74),
-        Row(error: PolicyError.missing(path: "p"), code: 66),
-        Row(error: PolicyError.unreadable(path: "p", code: 13, reason: "r"), code: 77),
-        Row(error: PolicyError.unreadable(path: "p", code: 21, reason: "r"), code: 74),
-        Row(error: PolicyError.invalid([Diagnostic(at: Mark(line: 1, column: 1), "wrong")], source), code: 78),
-        Row(error: CancellationError(), code: 70),
-    ])
-    func everyErrorHasItsStatusAndSaysSomething(_ row: Row) {
-        let status = ExitStatus(of: row.error)
-        #expect(status.code == row.code)
+    @Test(
+        arguments: [
+            (CommandFailure.usage("wrong"), 64), (store(.constraint), 65), (store(.missing), 66),
+            (store(.unreachable), 69), (store(.defect), 70), (store(.cannotCreate), 73), (store(.inputOutput), 74),
+            (store(.replaced), 74), (store(.busy), 75), (store(.permission), 77), (store(.unknownName), 78),
+            (RunLock.Failure.held(path: "p", processID: 7), 75),
+            (RunLock.Failure.permission(path: "p", reason: "r"), 77),
+            (RunLock.Failure.cannotCreate(path: "p", reason: "r"), 73),
+            (RunLock.Failure.inputOutput(path: "p", reason: "r"), 74), (PolicyError.missing(path: "p"), 66),
+            (PolicyError.unreadable(path: "p", code: 13, reason: "r"), 77),
+            (PolicyError.unreadable(path: "p", code: 21, reason: "r"), 74),
+            (PolicyError.invalid([Diagnostic(at: Mark(line: 1, column: 1), "wrong")], source), 78),
+            (CancellationError(), 70),
+        ] as [(any Error & Sendable, Int32)])
+    func everyErrorHasItsStatusAndSaysSomething(error: any Error & Sendable, code: Int32) {
+        let status = ExitStatus(of: error)
+        #expect(status.code == code)
         #expect(!status.lines.isEmpty && status.lines.allSatisfy { !$0.isEmpty && !$0.contains("\n") })
     }
 

@@ -3,20 +3,30 @@ import RetentionJob
 import RetentionPolicy
 import Testing
 
+/// What a part did that is not the last one, or is.
+private func part(_ deletedCount: Int, hasMore: Bool = false) -> DeletionPart {
+    DeletionPart(BatchDeleteResult(deletedCount: deletedCount), hasMore: hasMore)
+}
+
 @Suite struct BatchLoopTests {
-    /// What a part did that is not the last one, or is.
-    private func part(_ deletedCount: Int, cascaded: Int = 0, hasMore: Bool = false) -> DeletionPart {
-        DeletionPart(BatchDeleteResult(deletedCount: deletedCount, cascadedCount: cascaded), hasMore: hasMore)
+    @Test(arguments: [true, false]) func stopsAtOnceWhenNothingIsExpired(mayContinue: Bool) {
+        var loop = BatchLoop(expiredCount: 0, batch: .fixed(rows: 10))
+        #expect(loop.next(mayContinue: mayContinue) == .stop(.finished, residue: 0))
     }
 
-    @Test func stopsAtOnceWhenNothingIsExpired() {
-        var loop = BatchLoop(expiredCount: 0, batch: .fixed(rows: 10))
-        #expect(loop.next(mayContinue: true) == .stop(.finished, residue: 0))
-    }
-
-    @Test func nothingExpiredIsFinishedEvenWhenInterrupted() {
-        var loop = BatchLoop(expiredCount: 0, batch: .fixed(rows: 10))
-        #expect(loop.next(mayContinue: false) == .stop(.finished, residue: 0))
+    /// After a pass that deleted nothing, rows that arrived meanwhile, and an interruption, which may leave no row.
+    @Test(
+        arguments: [
+            (3, [part(0, hasMore: true), part(0)], .finished, 3), (5, [part(5)], .finished, 2),
+            (25, [part(10, hasMore: true)], .interrupted, 15), (10, [part(10, hasMore: true)], .finished, 0),
+        ] as [(Int, [DeletionPart], BatchLoop.Reason, Int)])
+    func whatIsLeftIsCountedBeforeTheEnd(expired: Int, parts: [DeletionPart], reason: BatchLoop.Reason, residue: Int) {
+        var loop = BatchLoop(expiredCount: expired, batch: .fixed(rows: 10))
+        for part in parts { loop.didDelete(part) }
+        let mayContinue = parts.last?.hasMore == false
+        #expect(loop.next(mayContinue: mayContinue) == .countResidue)
+        loop.didCount(residue: residue)
+        #expect(loop.next(mayContinue: mayContinue) == .stop(reason, residue: residue))
     }
 
     @Test func continuesWhereTheBatchBeforeEnded() {
@@ -48,23 +58,6 @@ import Testing
         #expect(loop.batchCount == 0)
     }
 
-    @Test func endsAPassThatDeletedNothing() {
-        var loop = BatchLoop(expiredCount: 3, batch: .fixed(rows: 10))
-        loop.didDelete(part(0, hasMore: true))
-        loop.didDelete(part(0))
-        #expect(loop.next(mayContinue: true) == .countResidue)
-        loop.didCount(residue: 3)
-        #expect(loop.next(mayContinue: true) == .stop(.finished, residue: 3))
-    }
-
-    @Test func rowsThatArrivedWaitForTheNextRun() {
-        var loop = BatchLoop(expiredCount: 5, batch: .fixed(rows: 10))
-        loop.didDelete(part(5))
-        #expect(loop.next(mayContinue: true) == .countResidue)
-        loop.didCount(residue: 2)
-        #expect(loop.next(mayContinue: true) == .stop(.finished, residue: 2))
-    }
-
     @Test func nothingIsDeletedOnceThereAreAsManyAsThePlanCounted() {
         var loop = BatchLoop(expiredCount: 15, batch: .fixed(rows: 10))
         loop.didDelete(part(10, hasMore: true))
@@ -76,22 +69,6 @@ import Testing
     @Test func oneBatchDeletesAllRowsIfBatchesHaveNoSize() {
         var loop = BatchLoop(expiredCount: 12, batch: .fixed(rows: 10), isLimited: false)
         #expect(loop.next(mayContinue: true) == .delete(DeletionBounds(rows: nil)))
-    }
-
-    @Test func beginsNoBatchOnceInterrupted() {
-        var loop = BatchLoop(expiredCount: 25, batch: .fixed(rows: 10))
-        loop.didDelete(part(10, hasMore: true))
-        #expect(loop.next(mayContinue: false) == .countResidue)
-        loop.didCount(residue: 15)
-        #expect(loop.next(mayContinue: false) == .stop(.interrupted, residue: 15))
-    }
-
-    @Test func interruptedWithNothingLeftIsFinished() {
-        var loop = BatchLoop(expiredCount: 10, batch: .fixed(rows: 10))
-        loop.didDelete(part(10, hasMore: true))
-        #expect(loop.next(mayContinue: false) == .countResidue)
-        loop.didCount(residue: 0)
-        #expect(loop.next(mayContinue: false) == .stop(.finished, residue: 0))
     }
 
     // MARK: Size and pauses

@@ -2,6 +2,7 @@ import PriceStore
 import RetentionJob
 import Testing
 
+/// Which of several things that happened decides. The code of each kind of error is in `ExitStatusTests`.
 @Suite struct RunStatusTests {
     struct Row: CustomTestStringConvertible {
         var name: String
@@ -18,27 +19,15 @@ import Testing
     }
 
     static let rows = [
-        Row("nothing happened", 0) { _ in },
-        Row("a refused rule", 65) { $0.hasRefusedRule = true },
+        Row("nothing happened", 0) { _ in }, Row("a refused rule", 65) { $0.hasRefusedRule = true },
         Row("a bad pending line", 65) { $0.hasBadPending = true },
-        Row("a trigger raised", 65) { $0.failures = [.constraint] },
         Row("the budget spent", 75) { $0.isBudgetSpent = true },
-        Row("the store busy", 75) { $0.failures = [.busy] },
-        Row("no permission", 77) { $0.failures = [.permission] },
-        Row("the disk full", 74) { $0.failures = [.inputOutput] },
-        Row("the store replaced", 74) { $0.failures = [.replaced] },
-        Row("the ledger cannot be created", 73) { $0.failures = [.cannotCreate] },
         Row("a defect", 70) { $0.hasDefect = true },
-        Row("a defect of the engine", 70) { $0.failures = [.defect] },
-        Row("the server cannot be reached", 69) { $0.failures = [.unreachable] },
-        Row("the store is missing", 66) { $0.failures = [.missing] },
-        Row("an unknown name", 78) { $0.failures = [.unknownName] },
         Row("a missing store before a refusal", 66) {
             $0.failures = [.missing]
             $0.hasRefusedRule = true
         },
-        Row("SIGINT", 130) { $0.signal = 2 },
-        Row("SIGTERM", 143) { $0.signal = 15 },
+        Row("SIGINT", 130) { $0.signal = 2 }, Row("SIGTERM", 143) { $0.signal = 15 },
         Row("a signal before all else", 143) {
             $0.signal = 15
             $0.hasRefusedRule = true
@@ -61,13 +50,11 @@ import Testing
         Row("a defect before an error", 70) {
             $0.failures = [.inputOutput]
             $0.hasDefect = true
-        },
-        Row("no permission before busy", 77) { $0.failures = [.permission, .busy] },
+        }, Row("no permission before busy", 77) { $0.failures = [.permission, .busy] },
         Row("a raised trigger after the budget", 75) {
             $0.failures = [.constraint]
             $0.isBudgetSpent = true
-        },
-        Row("a policy error alone", 78) { $0.hasPolicyError = true },
+        }, Row("a policy error alone", 78) { $0.hasPolicyError = true },
     ]
 
     @Test(arguments: rows) func hasTheExitCode(_ row: Row) {
