@@ -1,6 +1,7 @@
 import Foundation
 import PriceObjects
 import PriceStore
+import RetentionPolicy
 import SQLiteStore
 import Testing
 
@@ -83,6 +84,17 @@ struct PendingBatchTests {
         let rest = try fixture.save()
         #expect(rest.saved + report.saved == Self.good.count && !rest.isInterrupted)
         try expectAllOnce()
+    }
+
+    @Test func filesBeyondTheBudgetWait() throws {
+        for name in ["a", "b", "c"] {
+            try fixture.folder.write("pending/\(name).csv", "updateTime\n\(name.utf8.count)\n")
+        }
+        fixture.source.onConflict = .ignore
+        let folder = fixture.folder
+        let report = try fixture.save(mayContinue: { !folder.exists("pending/done/b.csv") })
+        #expect(report.files == 2 && report.saved == 1 && report.ignored == 1 && report.isInterrupted)
+        #expect(fixture.pendingFiles() == ["c.csv", "done/a.csv", "done/b.csv"])
     }
 
     @Test func othersGetInBetween() throws {

@@ -26,9 +26,7 @@ import Testing
 
     @Test func aRunThatDiesBeforeAnyChangeOfTheStoreIsRepeated() throws {
         var changes = 0
-        let probe = try PendingStoreFixture()
-        try probe.folder.write("pending/a.csv", "updateTime\n1\nx\n2\n")
-        try probe.folder.write("pending/b.csv", "updateTime\n3\n4\n")
+        let probe = try PendingCrashTests().fixture
         try probe.save(into: HookedWriter(try probe.writer()) { _ in changes += 1 })
         #expect(changes > 15)
         for fatal in 0..<changes {
@@ -46,11 +44,9 @@ import Testing
 
     /// Lets a run commit the rows of the first file and fail to move it.
     private func dieAfterCommit() throws {
-        try fixture.folder.write("pending/done", "no folder")
-        #expect(throws: StoreError.self) { try fixture.save() }
+        try fixture.dieBeforeTheMove()
         #expect(try fixture.dates() == [1, 2])
         #expect(try fixture.hasTakenRecord())
-        try FileManager.default.removeItem(atPath: fixture.folder.path("pending/done"))
     }
 
     @Test func aFileWhoseRowsAreSavedIsOnlyMoved() throws {

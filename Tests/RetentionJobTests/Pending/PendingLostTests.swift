@@ -15,14 +15,7 @@ struct PendingLostTests {
         // Without a key, a row that is saved twice is in the store twice.
         let writer = try fixture.writer()
         try writer.dropEntity(named: "Price")
-        try writer.createEntity(
-            Entity(
-                name: "Price",
-                attributes: [
-                    Attribute(name: "updateTime", affinity: .integer, declaredType: "INTEGER"),
-                    Attribute(name: "price", affinity: .real, declaredType: "REAL"),
-                    Attribute(name: "symbol", affinity: .text, declaredType: "TEXT"),
-                ], primaryKey: []))
+        try writer.createEntity(PendingStoreFixture.entity())
         try fixture.folder.write("pending/a.csv", Self.text)
     }
 
@@ -113,11 +106,7 @@ struct PendingLostTests {
         #expect(report.problems.count == 1 && report.saved == 0, "\(report)")
         #expect(try fixture.dates() == saved)
         let writer = try fixture.writer()
-        try writer.createEntity(
-            Entity(
-                name: "Other",
-                attributes: [Attribute(name: "updateTime", affinity: .integer, declaredType: "INTEGER")], primaryKey: []
-            ))
+        try writer.createEntity(PendingStoreFixture.entity("Other"))
         var other = fixture.source
         (other.files, other.entity) = ("third/*", "Other")
         policy.pending.append(other)
@@ -143,9 +132,7 @@ struct PendingLostTests {
         for isInDone in [false, true] {
             let tests = try PendingLostTests()
             let folder = tests.fixture.folder
-            try folder.write("pending/done", "no folder")
-            #expect(throws: StoreError.self) { try tests.fixture.save() }
-            try FileManager.default.removeItem(atPath: folder.path("pending/done"))
+            try tests.fixture.dieBeforeTheMove()
             try FileManager.default.createDirectory(
                 atPath: folder.path("pending/done"), withIntermediateDirectories: true)
             try tests.move("pending/a.csv", to: isInDone ? "pending/done/a.csv" : "pending/b.csv")
@@ -160,9 +147,7 @@ struct PendingLostTests {
     }
 
     @Test func aFileThatWasSavedWhollyAndHasGrownIsLeft() throws {
-        try fixture.folder.write("pending/done", "no folder")
-        #expect(throws: StoreError.self) { try fixture.save() }
-        try FileManager.default.removeItem(atPath: fixture.folder.path("pending/done"))
+        try fixture.dieBeforeTheMove()
         try fixture.folder.write("pending/a.csv", Self.text + "5000\n")
         let report = try fixture.save()
         #expect(report.saved == 0 && report.problems.count == 1, "\(report)")
@@ -176,11 +161,7 @@ struct PendingLostTests {
         try fixture.die(atCommit: 6)
         let saved = try fixture.dates()
         let writer = try fixture.writer()
-        try writer.createEntity(
-            Entity(
-                name: "Other",
-                attributes: [Attribute(name: "updateTime", affinity: .integer, declaredType: "INTEGER")], primaryKey: []
-            ))
+        try writer.createEntity(PendingStoreFixture.entity("Other"))
         var policy = fixture.policy()
         policy.pending[0].entity = "Other"
         policy.rules[0].entity = "Other"

@@ -1,3 +1,4 @@
+import Foundation
 import Logging
 import PriceObjects
 import PriceStore
@@ -20,14 +21,19 @@ final class PendingStoreFixture {
         folder = try PendingFixture()
         source = PendingSource(
             files: "pending/*", baseFolder: folder.root, entity: "Price", marks: Marks(whole: Mark(line: 1, column: 1)))
-        try writer(create: true).createEntity(
-            Entity(
-                name: "Price",
-                attributes: [
-                    Attribute(name: "updateTime", affinity: .integer, declaredType: "INTEGER", isRequired: true),
-                    Attribute(name: "price", affinity: .real, declaredType: "REAL"),
-                    Attribute(name: "symbol", affinity: .text, declaredType: "TEXT"),
-                ], primaryKey: ["updateTime"]))
+        try writer(create: true).createEntity(Self.entity(key: ["updateTime"]))
+    }
+
+    /// An entity of prices.
+    static func entity(_ name: String = "Price", key: [String] = []) -> Entity {
+        Entity(
+            name: name,
+            attributes: [
+                Attribute(
+                    name: "updateTime", affinity: .integer, declaredType: "INTEGER", isRequired: !key.isEmpty),
+                Attribute(name: "price", affinity: .real, declaredType: "REAL"),
+                Attribute(name: "symbol", affinity: .text, declaredType: "TEXT"),
+            ], primaryKey: key)
     }
 
     func writer(create: Bool = false) throws -> SQLiteWriter {
@@ -93,5 +99,11 @@ final class PendingStoreFixture {
             }
         }
         #expect(throws: StoreError.self) { try save(into: hooked) }
+    }
+    /// A run that commits the rows of the first file and cannot move it.
+    func dieBeforeTheMove() throws {
+        try folder.write("pending/done", "no folder")
+        #expect(throws: StoreError.self) { try save() }
+        try FileManager.default.removeItem(atPath: folder.path("pending/done"))
     }
 }

@@ -61,98 +61,63 @@ import Testing
             ])
     }
 
-    struct HeaderSample: CustomTestStringConvertible {
-        var header: [String]
-        var columns: [String: String] = [:]
-        var constants: [String: StoreValue] = [:]
-        var reason: String
-        var testDescription: String { reason }
-    }
-
-    static let wrongHeaders: [HeaderSample] = [
-        .init(
-            header: ["updatTime"],
-            reason: "wrong header: Price has no attribute 'updatTime'; did you mean 'updateTime'?"),
-        .init(header: ["Datum"], columns: ["Date": "updateTime"], reason: "wrong header: there is no column 'Date'"),
-        .init(header: ["price", "zzz"], reason: "wrong header: Price has no attribute 'zzz'"),
-        .init(header: ["price", ""], reason: "wrong header: column 2 has no name"),
-        .init(header: ["price", "Price"], reason: "wrong header: two columns become 'price'"),
-        .init(header: ["price", "twice"], reason: "wrong header: 'twice' is computed by the store"),
-        .init(
-            header: ["price", "symbol"], constants: ["Symbol": .text("XAU")],
-            reason: "wrong header: 'symbol' is a column and a constant"),
+    static let wrongHeaders: [([String], [String: String], [String: StoreValue], String)] = [
+        (["updatTime"], [:], [:], "Price has no attribute 'updatTime'; did you mean 'updateTime'?"),
+        (["Datum"], ["Date": "updateTime"], [:], "there is no column 'Date'"),
+        (["price", "zzz"], [:], [:], "Price has no attribute 'zzz'"),
+        (["price", ""], [:], [:], "column 2 has no name"),
+        (["price", "Price"], [:], [:], "two columns become 'price'"),
+        (["price", "twice"], [:], [:], "'twice' is computed by the store"),
+        (["price", "symbol"], [:], ["Symbol": .text("XAU")], "'symbol' is a column and a constant"),
     ]
 
-    @Test(arguments: wrongHeaders) func aWrongHeaderIsNamed(_ sample: HeaderSample) throws {
-        #expect(throws: FileProblem(sample.reason)) {
-            try mapping(sample.header, columns: sample.columns, constants: sample.constants)
+    @Test(arguments: wrongHeaders)
+    func aWrongHeaderIsNamed(
+        header: [String], columns: [String: String], constants: [String: StoreValue], reason: String
+    ) throws {
+        #expect(throws: FileProblem("wrong header: \(reason)")) {
+            try mapping(header, columns: columns, constants: constants)
         }
     }
 
-    struct DateSample: CustomTestStringConvertible {
-        var text: StoreValue
-        var encoding: DateEncoding
-        /// Nil: a bad line.
-        var value: StoreValue?
-        var testDescription: String { "\(text) in \(encoding)" }
-
-        init(_ text: StoreValue, _ encoding: DateEncoding, _ value: StoreValue?) {
-            self.text = text
-            self.encoding = encoding
-            self.value = value
-        }
-    }
-
-    static let dateSamples: [DateSample] = [
-        .init(.text("2026-11-21T00:00:00Z"), .unixSeconds, .integer(1_795_219_200)),
-        .init(.text("2026-11-21 01:00:00+01:00"), .unixSeconds, .integer(1_795_219_200)),
-        .init(.text("1833-01"), .unixSeconds, .integer(-4_323_283_200)),
-        .init(.text("2026"), .unixSeconds, .integer(2026)),
-        .init(.text("-5"), .unixSeconds, .integer(-5)),
-        .init(.text("1.5"), .unixSeconds, .real(1.5)),
-        .init(.text("1795219200000"), .unixMilliseconds, .integer(1_795_219_200_000)),
-        .init(.integer(1_795_219_200), .unixSeconds, .integer(1_795_219_200)),
-        .init(.real(1.5), .unixSeconds, .real(1.5)),
-        .init(.text("2026-11-21T00:00:00Z"), .appleSeconds, .integer(816_912_000)),
-        .init(.text("2026-11-20"), .unixMilliseconds, .integer(1_795_132_800_000)),
-        .init(.text("2026-11-20"), .unixMicroseconds, .integer(1_795_132_800_000_000)),
-        .init(.text("2026-11-20"), .unixNanoseconds, .integer(1_795_132_800_000_000_000)),
-        .init(.text("2026-11-20"), .appleNanoseconds, .integer(816_825_600_000_000_000)),
-        .init(.text("2026-11-20"), .webkitMicroseconds, .integer(13_439_606_400_000_000)),
-        .init(.text("2026-11-20"), .windowsFiletime, .integer(134_396_064_000_000_000)),
-        .init(.text("2026-11-20"), .dotnetTicks, .integer(639_307_296_000_000_000)),
-        .init(.text("2026-11-20"), .julianDay, .real(2_461_364.5)),
-        .init(.text("2026-11-20"), .unixDays, .integer(20_777)),
-        .init(.text("2026-11-20"), .yyyymmddhhmmss, .integer(20_261_120_000_000)),
-        .init(.text("20261121"), .yyyymmdd, .integer(20_261_121)),
-        .init(.text("2026-11-21"), .yyyymmdd, .integer(20_261_121)),
-        .init(.text("20261321"), .yyyymmdd, nil),
-        .init(.text("2026"), .yyyymmdd, nil),
-        .init(.text("20261121101112"), .yyyymmddhhmmss, .integer(20_261_121_101_112)),
-        .init(.text("2026"), .iso8601, .text("2026-01-01T00:00:00Z")),
-        .init(.integer(2026), .iso8601, .text("2026-01-01T00:00:00Z")),
-        .init(.text("1833-01"), .iso8601, .text("1833-01-01T00:00:00Z")),
-        .init(.text("2026-11-21 01:00:00+01:00"), .iso8601, .text("2026-11-21T00:00:00Z")),
-        .init(.real(2026), .iso8601, nil),
-        .init(.text("yesterday"), .unixSeconds, nil),
-        .init(.text("2026-13-01"), .unixSeconds, nil),
-        .init(.text("2026-11-21"), .native, .text("2026-11-21T00:00:00Z")),
-        .init(.text("nan"), .unixSeconds, nil),
-        .init(.text("0x10"), .unixSeconds, nil),
-        .init(.text("1e9"), .unixSeconds, nil),
-        .init(.text(" "), .unixSeconds, nil),
-        .init(.null, .unixSeconds, .null),
-        .init(.text(""), .iso8601, .null),
+    /// Values, and what is written of them in a format; nil: a bad line.
+    static let dateSamples: [(text: StoreValue, encoding: DateEncoding, value: StoreValue?)] = [
+        (.text("2026-11-21T00:00:00Z"), .unixSeconds, .integer(1_795_219_200)),
+        (.text("2026-11-21 01:00:00+01:00"), .unixSeconds, .integer(1_795_219_200)),
+        (.text("1833-01"), .unixSeconds, .integer(-4_323_283_200)), (.text("2026"), .unixSeconds, .integer(2026)),
+        (.text("-5"), .unixSeconds, .integer(-5)), (.text("1.5"), .unixSeconds, .real(1.5)),
+        (.text("1795219200000"), .unixMilliseconds, .integer(1_795_219_200_000)),
+        (.integer(1_795_219_200), .unixSeconds, .integer(1_795_219_200)), (.real(1.5), .unixSeconds, .real(1.5)),
+        (.text("2026-11-21T00:00:00Z"), .appleSeconds, .integer(816_912_000)),
+        (.text("2026-11-20"), .unixMilliseconds, .integer(1_795_132_800_000)),
+        (.text("2026-11-20"), .unixMicroseconds, .integer(1_795_132_800_000_000)),
+        (.text("2026-11-20"), .unixNanoseconds, .integer(1_795_132_800_000_000_000)),
+        (.text("2026-11-20"), .appleNanoseconds, .integer(816_825_600_000_000_000)),
+        (.text("2026-11-20"), .webkitMicroseconds, .integer(13_439_606_400_000_000)),
+        (.text("2026-11-20"), .windowsFiletime, .integer(134_396_064_000_000_000)),
+        (.text("2026-11-20"), .dotnetTicks, .integer(639_307_296_000_000_000)),
+        (.text("2026-11-20"), .julianDay, .real(2_461_364.5)), (.text("2026-11-20"), .unixDays, .integer(20_777)),
+        (.text("2026-11-20"), .yyyymmddhhmmss, .integer(20_261_120_000_000)),
+        (.text("20261121"), .yyyymmdd, .integer(20_261_121)), (.text("2026-11-21"), .yyyymmdd, .integer(20_261_121)),
+        (.text("20261321"), .yyyymmdd, nil), (.text("2026"), .yyyymmdd, nil),
+        (.text("20261121101112"), .yyyymmddhhmmss, .integer(20_261_121_101_112)),
+        (.text("2026"), .iso8601, .text("2026-01-01T00:00:00Z")),
+        (.integer(2026), .iso8601, .text("2026-01-01T00:00:00Z")),
+        (.text("1833-01"), .iso8601, .text("1833-01-01T00:00:00Z")),
+        (.text("2026-11-21 01:00:00+01:00"), .iso8601, .text("2026-11-21T00:00:00Z")), (.real(2026), .iso8601, nil),
+        (.text("yesterday"), .unixSeconds, nil), (.text("2026-13-01"), .unixSeconds, nil),
+        (.text("2026-11-21"), .native, .text("2026-11-21T00:00:00Z")), (.text("nan"), .unixSeconds, nil),
+        (.text("0x10"), .unixSeconds, nil), (.text("1e9"), .unixSeconds, nil), (.text(" "), .unixSeconds, nil),
+        (.null, .unixSeconds, .null), (.text(""), .iso8601, .null),
     ]
 
-    @Test(arguments: dateSamples) func datesAreWrittenInTheRulesFormat(_ sample: DateSample) throws {
-        let dates = Self.dates(sample.encoding)
-        if let value = sample.value {
-            #expect(try dates.value(sample.text, in: sample.encoding, attribute: "updateTime") == value)
+    @Test(arguments: dateSamples)
+    func datesAreWrittenInTheRulesFormat(text: StoreValue, encoding: DateEncoding, value: StoreValue?) throws {
+        let dates = Self.dates(encoding)
+        if let value {
+            #expect(try dates.value(text, in: encoding, attribute: "updateTime") == value)
         } else {
-            #expect(throws: BadLine.self) {
-                try dates.value(sample.text, in: sample.encoding, attribute: "updateTime")
-            }
+            #expect(throws: BadLine.self) { try dates.value(text, in: encoding, attribute: "updateTime") }
         }
     }
 
@@ -162,32 +127,19 @@ import Testing
         #expect(try mapping.values(.fields([.text("1970-01-02")])) == ["updateTime": .integer(82800)])
     }
 
-    struct ValueSample: CustomTestStringConvertible {
-        var attribute: String
-        var value: StoreValue
-        var expected: StoreValue?
-        var testDescription: String { "\(attribute) \(value)" }
-    }
-
-    static let values: [ValueSample] = [
-        .init(attribute: "price", value: .text("18.930"), expected: .real(18.93)),
-        .init(attribute: "price", value: .text("1e3"), expected: .real(1000)),
-        .init(attribute: "price", value: .text("7"), expected: .integer(7)),
-        .init(attribute: "price", value: .text("n/a"), expected: nil),
-        .init(attribute: "price", value: .text("inf"), expected: nil),
-        .init(attribute: "price", value: .text("1,5"), expected: nil),
-        .init(attribute: "price", value: .text(""), expected: .null),
-        .init(attribute: "price", value: .null, expected: .null),
-        .init(attribute: "amount", value: .text("x"), expected: nil),
-        .init(attribute: "seen", value: .text("2026-11-21"), expected: .text("2026-11-21")),
-        .init(attribute: "symbol", value: .text("007"), expected: .text("007")),
-        .init(attribute: "symbol", value: .text(""), expected: .text("")),
+    static let values: [(attribute: String, StoreValue, StoreValue?)] = [
+        ("price", .text("18.930"), .real(18.93)), ("price", .text("1e3"), .real(1000)),
+        ("price", .text("7"), .integer(7)), ("price", .text("n/a"), nil), ("price", .text("inf"), nil),
+        ("price", .text("1,5"), nil), ("price", .text(""), .null), ("price", .null, .null), ("amount", .text("x"), nil),
+        ("seen", .text("2026-11-21"), .text("2026-11-21")), ("symbol", .text("007"), .text("007")),
+        ("symbol", .text(""), .text("")),
     ]
 
-    @Test(arguments: values) func aTextInANumericColumnMustBeANumber(_ sample: ValueSample) throws {
-        let mapping = try mapping([sample.attribute])
-        let found = try? mapping.values(.fields([sample.value]))
-        #expect(found == sample.expected.map { [sample.attribute: $0] })
+    @Test(arguments: values)
+    func aTextInANumericColumnMustBeANumber(attribute: String, value: StoreValue, expected: StoreValue?) throws {
+        let mapping = try mapping([attribute])
+        let found = try? mapping.values(.fields([value]))
+        #expect(found == expected.map { [attribute: $0] })
     }
 
     /// A number as a JSON file has it, and what becomes of it in a column; nil: a bad line.
