@@ -68,17 +68,6 @@ struct OldArchivesTests {
         }
     }
 
-    @Test func archivesPastTheirTimeAreRemovedAndNoOthers() throws {
-        let place = try Place()
-        let old = try place.archive(daysAgo: 31)
-        let older = try place.archive(daysAgo: 400)
-        let young = try place.archive(daysAgo: 29)
-        let (removed, problems) = try place.clean(keep: "30d")
-        #expect(removed == [older, old] && problems.isEmpty)
-        #expect(try place.names == [young + ".sqlite"])
-        #expect(try place.clean(keep: "30d").removed == [])
-    }
-
     @Test func theAgeCountsFromTheEndOfTheRun() throws {
         let place = try Place()
         // It began 30 days and half an hour ago, and ended half an hour later than 30 days ago.
@@ -101,13 +90,6 @@ struct OldArchivesTests {
         #expect(try place.findings(keep: "1d").expired.map(\.run) == [run])
         #expect(try place.findings(keep: "30d").expired.isEmpty)
         #expect(try place.findings(keep: nil).expired.isEmpty)
-    }
-
-    @Test func anArchiveOfARunThatTheLedgerDoesNotKnowStays() throws {
-        let place = try Place()
-        _ = try place.archive(daysAgo: 31)
-        place.recorded = [:]
-        #expect(try place.clean(keep: "30d").removed == [])
     }
 
     @Test func theRunItselfIsLeftAlone() throws {

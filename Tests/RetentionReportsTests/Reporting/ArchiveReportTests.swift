@@ -42,42 +42,8 @@ struct ArchiveReportTests {
         #expect(self.text(plain).contains("it has no SHA-256, and undo restores all rows in it"))
     }
 
-    @Test func theDryRunSaysWhatWouldBeArchived() {
-        #expect(text(report(.dryRun, archived: 0)).contains("A run would archive and delete 500,000 rows."))
-        #expect(text(report(.dryRun, archived: nil)).contains("A run would delete 500,000 rows."))
-        var two = report(.dryRun, archived: 0)
-        var other = ReportSample.rule("ticks", entity: "Tick")
-        other.planned.expired = 7
-        two.rules.append(other)
-        #expect(text(two).contains("A run would delete 500,007 rows and archive 500,000 of them."), "\(text(two))")
-    }
-
-    @Test func theJSONHasTheArchive() {
-        let json = report().document
-        for part in [
-            #""archived": 500030"#, #""path": "/data/archive/01JD0000000000000000000000.sqlite""#, #""rows": 500030"#,
-            #""references": 2"#, #""archive_bytes": 12900000"#, #""complete": true"#,
-            #""until": "2026-12-21T00:00:00Z""#,
-        ] { #expect(json.contains(part), "\(part)") }
-        let plain = report(archived: nil).document
-        #expect(plain.contains(#""archive": null"#) && plain.contains(#""archived": null"#))
-    }
-
     @Test func rowsThatNobodyHasCountedAreNull() {
         #expect(RunReport.Archive.left(at: "/a").json.line.hasPrefix(#"{"path":"/a","rows":null,"references":null,"#))
-    }
-
-    @Test func theFiguresHaveTheArchivedRows() {
-        let figures = MetricsText(report()).text
-        #expect(
-            figures.contains(
-                "retention_rule_archived_rows{store=\"prices.sqlite\",policy=\"conf/retention.yaml\",rule=\"yahoo-gold\""
-            ))
-        #expect(
-            figures.contains(
-                "retention_run_archive_bytes{store=\"prices.sqlite\",policy=\"conf/retention.yaml\"} 12900000"))
-        let plain = MetricsText(report(archived: nil)).text
-        #expect(!plain.contains("archive"))
     }
 
     @Test func archivedRowsAreComparedWithDeletedRows() {
@@ -96,24 +62,6 @@ struct ArchiveReportTests {
         let ledger = try file.ledger()
         try ledger.record(report)
         return (file, try #require(try file.runs().first))
-    }
-
-    @Test func theLedgerKeepsTheArchive() throws {
-        let (file, run) = try recorded(report())
-        #expect(run.report.archive == Self.archive && run.report.rules[0].done.archived == 500_030)
-        #expect(try file.verification().fault == nil)
-        let columns = [
-            "archive", "archive_sha256", "archive_rows", "archive_references", "archive_bytes", "archive_complete",
-            "archive_until", "archive_until_us",
-        ]
-        for column in columns {
-            let changed = try recorded(report()).file
-            try changed.tamper("UPDATE run SET \(column) = NULL")
-            #expect(try changed.verification().fault?.kind == .changed, "\(column)")
-        }
-        try file.tamper("UPDATE run_rule SET archived = archived + 1")
-        #expect(try file.verification().fault?.kind == .changed)
-        #expect(try recorded(report(archived: nil)).run.report.archive == nil)
     }
 
     /// A ledger of a version without archives gets the columns, and its chain still holds.
@@ -192,25 +140,5 @@ struct ArchiveReportTests {
         #expect(run.undoText == "not possible: no archive was made")
         run.report.rules = []
         #expect(run.undoText == nil)
-    }
-
-    @Test func thePageHasArchivedRows() throws {
-        func page(_ archived: Int?) throws -> String {
-            ReviewPage(
-                ReviewSample.review(
-                    [ReportSample.gold], [try recorded(report(archived: archived)).run])
-            ).html
-        }
-        #expect(try page(500_030).contains("Archived") && page(500_030).contains("500,030"))
-        #expect(try !page(nil).contains("Archived"))
-    }
-
-    @Test func aPastRunHasArchivedRows() throws {
-        let (_, run) = try recorded(report())
-        #expect(
-            LogReport.full(run, .init(width: 200)).contains("ARCHIVED")
-                && LogReport([run]).json.contains("\"archive_present\": null"))
-        let (_, plain) = try recorded(report(archived: nil))
-        #expect(!LogReport.full(plain, .init(width: 200)).contains("ARCHIVED"))
     }
 }
