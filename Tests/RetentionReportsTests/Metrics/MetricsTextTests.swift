@@ -17,22 +17,6 @@ struct MetricsTextTests {
         #expect(all.count == Set(all).count && all.allSatisfy { $0.contains("{store=") })
     }
 
-    @Test func aFailureKeepsTheLastSuccess() {
-        var report = ReportSample.report(.run, rules: [ReportSample.refused])
-        report.exitCode = 65
-        var ends = LedgerHistory.Ends()
-        ends.success = Instant(unixSeconds: 7)
-        let text = MetricsText(report, store: "/data/prices.sqlite", version: "1.2", ends: ends)
-            .text
-        let store = "{store=\"/data/prices.sqlite\",policy=\"conf/retention.yaml\""
-        for line in [
-            "retention_run_last_success_timestamp_seconds\(store)} 7", "retention_info\(store),version=\"1.2\"} 1",
-            "retention_rule_refused\(store),rule=\"old-fx\",entity=\"FxRate\",code=\"wrong_unit\"} 1",
-            "retention_run_exit_code\(store)} 65", "retention_run_in_progress\(store)} 0",
-            "retention_run_duration_seconds\(store)} 12.345678",
-        ] { #expect(text.contains(line + "\n"), "\(line)\n\(text)") }
-    }
-
     /// Of many stores the file is read once, before this run replaces it.
     @Test func theFileSaysWhenTheLastRunsSucceeded() throws {
         let folder = FileManager.default.temporaryDirectory
@@ -75,13 +59,6 @@ struct MetricsTextTests {
         ] { #expect(text.contains("retention_\(line)\n"), "\(line)\n\(text)") }
         #expect(!text.contains("run_outcome{") && !text.contains("last_success"))
         #expect(!MetricsText(report, now: now).text.contains("run_exit_code"))
-    }
-
-    @Test func theForecastHasAPeriod() {
-        var rule = ReportSample.gold
-        rule.planned.forecast = .init(nextDay: 5, nextWeek: 6)
-        let text = MetricsText(ReportSample.report(.run, rules: [rule])).text
-        #expect(text.contains(",period=\"next_day\"} 5\n") && text.contains(",period=\"next_week\"} 6\n"))
     }
 
     /// A label may have any character, but a reader of lines must not be led astray.

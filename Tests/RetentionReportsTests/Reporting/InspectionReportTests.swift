@@ -61,13 +61,4 @@ import Testing
         let lines = InspectionReport(Self.sample).text(TextLayout(width: 40, tableWidth: 40)).split(separator: "\n")
         #expect(lines.allSatisfy { $0.count <= 40 }, "\(lines)")
     }
-
-    @Test func noLineIsWiderThanTheTerminal() throws {
-        let file = try PriceFile("CREATE TABLE tick (at INTEGER, created_at TEXT, n INTEGER)")
-        try file.execute("INSERT INTO tick VALUES (1795219200, '2026-11-20', 1795219200)")
-        let text = InspectionReport(try StoreInspection.read(file.reader(), clock: PriceFile.now)).text()
-        // The first line has the path of the store, however long it is.
-        let lines: [Substring] = text.split(separator: "\n")
-        #expect(lines.dropFirst().allSatisfy { $0.count <= 100 }, "\(text)")
-    }
 }

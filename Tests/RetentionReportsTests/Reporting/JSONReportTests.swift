@@ -124,19 +124,17 @@ struct JSONReportTests {
         #expect(types.filter { $0.value.count > 1 } == [:])
     }
 
-    struct Escape { let string: String; let json: String }
-
     @Test(arguments: [
-        Escape(string: "a\"b\\c", json: #""a\"b\\c""#), Escape(string: "\n\r\t\u{0}", json: #""\n\r\t\u0000""#),
-        Escape(string: "\u{2028}\u{2029}\u{85}", json: #""\u2028\u2029\u0085""#),
-        Escape(string: "\u{1B}[31m\u{202E}", json: #""\u001b[31m\u202e""#),
-        Escape(string: "gold€🪙", json: "\"gold€🪙\""),
-        Escape(string: "\u{E0001}", json: #""\udb40\udc01""#),
+        ("a\"b\\c", #""a\"b\\c""#), ("\n\r\t\u{0}", #""\n\r\t\u0000""#),
+        ("\u{2028}\u{2029}\u{85}", #""\u2028\u2029\u0085""#),
+        ("\u{1B}[31m\u{202E}", #""\u001b[31m\u202e""#),
+        ("gold€🪙", "\"gold€🪙\""),
+        ("\u{E0001}", #""\udb40\udc01""#),
     ])
-    func stringsAreEscaped(_ row: Escape) throws {
-        #expect(JSONText.string(row.string).line == row.json)
-        let back = try JSONSerialization.jsonObject(with: Data("[\(row.json)]".utf8)) as? [String]
-        #expect(back?.first.map { Array($0.unicodeScalars) } == Array(row.string.unicodeScalars))
+    func stringsAreEscaped(string: String, json: String) throws {
+        #expect(JSONText.string(string).line == json)
+        let back = try JSONSerialization.jsonObject(with: Data("[\(json)]".utf8)) as? [String]
+        #expect(back?.first.map { Array($0.unicodeScalars) } == Array(string.unicodeScalars))
     }
 
     @Test func oneLineHoldsNoLineEnd() {
