@@ -27,6 +27,9 @@ final class LedgerFile {
 
     static let hour: Int64 = 3_600_000_000
 
+    /// Some hours after the sample's instant.
+    static func instant(_ hours: Int64) -> Instant { ReportSample.asOf.advanced(byMicroseconds: hours * hour) }
+
     func ledger(store: String = "/data/prices.sqlite", keep: MaxAge? = nil) throws -> RunLedger {
         try run(of: store, in: OpenLedger(writer: writer()), keep: keep)
     }
@@ -60,7 +63,7 @@ final class LedgerFile {
     {
         var report = RunReport(
             runID: id, mode: .run, asOf: ReportSample.asOf,
-            started: ReportSample.asOf.advanced(byMicroseconds: start * hour),
+            started: instant(start),
             config: "retention.yaml", configSHA256: "3f2a91c0", store: "prices.sqlite", engine: "sqlite")
         report.finished = report.started.advanced(byMicroseconds: hour)
         report.rules = rules.map { rule in

@@ -9,20 +9,10 @@ import Testing
 struct RunLedgerTests {
     private let hour: Int64 = 3_600_000_000
 
-    private func report(_ id: String, hour start: Int64, rules: [RunReport.RuleReport] = [ReportSample.gold])
-        -> RunReport
-    {
-        LedgerFile.report(id, hour: start, rules: rules)
-    }
-
-    private func record(_ report: RunReport, in ledger: RunLedger) throws {
-        try ledger.record(report)
-    }
-
     /// What the ledger does not have is null, and everything else is what the run reported.
     @Test func aRunIsReadAsItWasRecorded() throws {
         let file = try LedgerFile()
-        var report = report("01A", hour: 0, rules: [ReportSample.full, ReportSample.refused])
+        var report = LedgerFile.report("01A", hour: 0, rules: [ReportSample.full, ReportSample.refused])
         report.pending.files = 1
         report.pending.rejected = 2
         report.pending.problems = ["a\u{2028}b"]
@@ -39,7 +29,7 @@ struct RunLedgerTests {
         undo.unarchived = [.init(rule: "x y", rows: 5)]
         (undo.triggers, undo.triggerChoice) = (["t of a"], .skip)
         report.undo = undo
-        try record(report, in: file.ledger())
+        try file.ledger().record(report)
 
         let run = try #require(try file.runs().first)
         #expect(run.outcome == .failed && run.number == 1)
@@ -73,7 +63,7 @@ struct RunLedgerTests {
     /// A ledger of an earlier version opens, and what it does not have is null, not nothing.
     @Test func whatAnEarlierLedgerLacksIsNull() throws {
         let file = try LedgerFile()
-        try record(report("01A", hour: 0, rules: [ReportSample.full]), in: file.ledger())
+        try file.ledger().record(LedgerFile.report("01A", hour: 0, rules: [ReportSample.full]))
         for column in ["held", "cascaded", "kept_by_hold", "late", "oldest", "oldest_us"] {
             try file.tamper("ALTER TABLE run_rule DROP COLUMN \(column)")
         }
@@ -92,31 +82,31 @@ struct RunLedgerTests {
         let file = try LedgerFile()
         var rule = ReportSample.gold
         rule.planned.unreadable = [.init(reason: .notADate, rowCount: 3, example: .text("top secret"))]
-        try record(report("01A", hour: 0, rules: [rule]), in: file.ledger())
+        try file.ledger().record(LedgerFile.report("01A", hour: 0, rules: [rule]))
         let bytes = try Data(contentsOf: URL(fileURLWithPath: file.path))
         #expect(bytes.range(of: Data("top secret".utf8)) == nil && bytes.range(of: Data("notADate".utf8)) != nil)
     }
 
     @Test func aRunWithoutAnEndIsCrashedUnlessItIsAtWork() throws {
         let file = try LedgerFile()
-        try file.ledger().begin(report("01A", hour: 0))
-        try file.ledger().begin(report("01B", hour: 1))
+        try file.ledger().begin(LedgerFile.report("01A", hour: 0))
+        try file.ledger().begin(LedgerFile.report("01B", hour: 1))
         #expect(try file.runs().map(\.outcome) == [.crashed, .crashed])
         #expect(try file.runs { $0 == "/data/prices.sqlite" }.map(\.outcome) == [.crashed, .running])
         let table = LogReport(try file.runs()).table()
         #expect(table.contains("CRASHED  process 42 on gold ended without a record"))
         #expect(LogReport(try file.runs()).json.contains(#""outcome": "crashed""#))
         // Another one that could not begin is recorded meanwhile.
-        try file.ledger().finish(report("01C", hour: 2))
+        try file.ledger().finish(LedgerFile.report("01C", hour: 2))
         #expect(try file.runs { _ in true }.map(\.outcome).prefix(2) == [.crashed, .running])
     }
 
     @Test func markingCrashedRunsDoesNotChangeOtherStores() throws {
         let file = try LedgerFile()
-        try file.ledger().begin(report("01A", hour: 0))
-        try file.ledger(store: "/data/other.sqlite").begin(report("01B", hour: 0))
+        try file.ledger().begin(LedgerFile.report("01A", hour: 0))
+        try file.ledger(store: "/data/other.sqlite").begin(LedgerFile.report("01B", hour: 0))
         let ledger = try file.ledger()
-        try ledger.begin(report("01C", hour: 2))
+        try ledger.begin(LedgerFile.report("01C", hour: 2))
         #expect(try ledger.markCrashed() == 1)
         #expect(try file.runs { _ in true }.map(\.outcome) == [.crashed, .running, .running])
         #expect(try ledger.markCrashed() == 0)
@@ -125,14 +115,14 @@ struct RunLedgerTests {
     @Test func memoryIsOfThisStoreAndLeavesTheRunInHandOut() throws {
         let file = try LedgerFile()
         #expect(try file.ledger().memory() == RunMemory())
-        try record(report("01A", hour: 0), in: file.ledger())
-        try record(report("01B", hour: 10), in: file.ledger())
-        try record(report("01C", hour: 13), in: file.ledger())
-        try record(report("01D", hour: 500), in: file.ledger(store: "/data/other.sqlite"))
+        try file.ledger().record(LedgerFile.report("01A", hour: 0))
+        try file.ledger().record(LedgerFile.report("01B", hour: 10))
+        try file.ledger().record(LedgerFile.report("01C", hour: 13))
+        try file.ledger(store: "/data/other.sqlite").record(LedgerFile.report("01D", hour: 500))
         let ledger = try file.ledger()
-        try ledger.begin(report("01E", hour: 20))
+        try ledger.begin(LedgerFile.report("01E", hour: 20))
         let memory = try ledger.memory()
-        #expect(memory.lastRun == ReportSample.asOf.advanced(byMicroseconds: 14 * hour))
+        #expect(memory.lastRun == LedgerFile.instant(14))
         #expect(memory.longestGap() == .seconds(36_000))
         let reader = try SQLiteReader(path: file.path)
         #expect(try OpenLedger(reader: reader).history().memory(store: "/data/prices.sqlite", before: 5) == memory)
@@ -140,11 +130,11 @@ struct RunLedgerTests {
 
     @Test func aCrashedRunIsRememberedByItsStart() throws {
         let file = try LedgerFile()
-        try record(report("01A", hour: 0), in: file.ledger())
-        try file.ledger().begin(report("01B", hour: 5))
+        try file.ledger().record(LedgerFile.report("01A", hour: 0))
+        try file.ledger().begin(LedgerFile.report("01B", hour: 5))
         let ledger = try file.ledger()
         try ledger.markCrashed()
-        #expect(try ledger.memory().lastRun == ReportSample.asOf.advanced(byMicroseconds: 5 * hour))
+        #expect(try ledger.memory().lastRun == LedgerFile.instant(5))
         #expect(try ledger.memory().crashedAsOf == ReportSample.asOf)
     }
 
@@ -158,7 +148,7 @@ struct RunLedgerTests {
             rules[index].done.deleted = index < 2 ? 1 : 0
             rules[index].cutoff = ReportSample.asOf.advanced(byMicroseconds: Int64(index) * hour)
         }
-        try record(report("01A", hour: 0, rules: rules), in: file.ledger())
+        try file.ledger().record(LedgerFile.report("01A", hour: 0, rules: rules))
         let memory = try file.ledger().memory()
         #expect(memory.deletedBefore == ["ticks": rules[1].cutoff] && memory.crashedAsOf == nil)
     }
@@ -166,23 +156,23 @@ struct RunLedgerTests {
     @Test(arguments: [RefusalCode.clockMovedBack, .clockJumped])
     func aRefusedClockIsNotRemembered(code: RefusalCode) throws {
         let file = try LedgerFile()
-        try record(report("01A", hour: 100), in: file.ledger())
+        try file.ledger().record(LedgerFile.report("01A", hour: 100))
         var rule = ReportSample.refused
         rule.refusal = code
-        try record(report("01B", hour: 5, rules: [rule]), in: file.ledger())
-        #expect(try file.ledger().memory().lastRun == ReportSample.asOf.advanced(byMicroseconds: 101 * hour))
+        try file.ledger().record(LedgerFile.report("01B", hour: 5, rules: [rule]))
+        #expect(try file.ledger().memory().lastRun == LedgerFile.instant(101))
         // Once the clock is accepted it is the one that counts.
         rule.refusal = nil
         rule.outcome = .completed
         rule.accepted = [code]
-        try record(report("01C", hour: 6, rules: [rule]), in: file.ledger())
-        #expect(try file.ledger().memory().lastRun == ReportSample.asOf.advanced(byMicroseconds: 7 * hour))
+        try file.ledger().record(LedgerFile.report("01C", hour: 6, rules: [rule]))
+        #expect(try file.ledger().memory().lastRun == LedgerFile.instant(7))
     }
 
     @Test func moreRunsThanAPageAreAllRead() throws {
         let file = try LedgerFile()
         let ledger = try file.ledger()
-        for index in 0..<205 { try record(report("R\(index)", hour: Int64(index)), in: ledger) }
+        for index in 0..<205 { try ledger.record(LedgerFile.report("R\(index)", hour: Int64(index))) }
         let runs = try file.runs()
         #expect(runs.count == 205 && runs.first?.report.runID == "R0" && runs.last?.report.runID == "R204")
         #expect(runs.allSatisfy { $0.report.rules.count == 1 })
@@ -192,7 +182,7 @@ struct RunLedgerTests {
     @Test func theShownIDOfARunFindsIt() throws {
         let file = try LedgerFile()
         for id in ["01JD0000000A", "01JD0000000B", "01JE00000000"] {
-            try record(report(id, hour: 0), in: file.ledger())
+            try file.ledger().record(LedgerFile.report(id, hour: 0))
         }
         let history = OpenLedger(reader: try SQLiteReader(path: file.path)).history()
         let table = LogReport(try file.runs(.init(last: 2)), names: RunNames(try history.identifiers())).table()
@@ -202,16 +192,15 @@ struct RunLedgerTests {
     @Test func theLastSuccessIsFoundBehindAFailure() throws {
         let file = try LedgerFile()
         for (hour, code) in [(0, 0), (2, 0), (4, 75)] as [(Int64, Int32)] {
-            var report = report("0\(hour)", hour: hour)
+            var report = LedgerFile.report("0\(hour)", hour: hour)
             report.exitCode = code
-            try record(report, in: file.ledger())
+            try file.ledger().record(report)
         }
-        try record(report("09", hour: 9), in: file.ledger(store: "/data/other.sqlite"))
-        try file.ledger().begin(report("10", hour: 10))
-        let instant = { (hour: Int64) in ReportSample.asOf.advanced(byMicroseconds: hour * LedgerFile.hour) }
+        try file.ledger(store: "/data/other.sqlite").record(LedgerFile.report("09", hour: 9))
+        try file.ledger().begin(LedgerFile.report("10", hour: 10))
         let ends = try OpenLedger(reader: try SQLiteReader(path: file.path)).history().ends(
             store: "/data/prices.sqlite")
-        #expect(ends.last == instant(5) && ends.exitCode == 75 && ends.success == instant(3))
+        #expect(ends.last == LedgerFile.instant(5) && ends.exitCode == 75 && ends.success == LedgerFile.instant(3))
     }
 
     /// A monitoring system must not take a run of one rule for the night, nor miss a schedule for each rule.
@@ -221,44 +210,14 @@ struct RunLedgerTests {
             try OpenLedger(reader: try SQLiteReader(path: file.path)).history().ends(
                 of: ReviewSample.policy(["gold", "silver"]), store: "/data/prices.sqlite")
         }
-        let instant = { (hour: Int64) in ReportSample.asOf.advanced(byMicroseconds: hour * LedgerFile.hour) }
         for (hour, rules, last) in [(0, [], 1), (2, ["gold"], 1), (4, ["gold"], 1), (6, ["silver"], 7)]
             as [(Int64, [String], Int64)]
         {
-            var report = report("0\(hour)", hour: hour)
+            var report = LedgerFile.report("0\(hour)", hour: hour)
             report.onlyRules = rules
-            try record(report, in: file.ledger())
-            #expect(try ends().last == instant(last) && ends().success == instant(last))
+            try file.ledger().record(report)
+            #expect(try ends().last == LedgerFile.instant(last) && ends().success == LedgerFile.instant(last))
         }
-    }
-
-    /// A run by hand of one rule says nothing about the others, and must not end their alerts.
-    @Test func whatIsBadOfOneRuleStaysBadAfterARunOfAnother() throws {
-        let file = try LedgerFile()
-        func run(_ hour: Int64, _ rules: [RunReport.RuleReport], only: [String], code: Int32) throws -> String {
-            var report = report("0\(hour)", hour: hour, rules: rules)
-            (report.onlyRules, report.exitCode) = (only, code)
-            try record(report, in: file.ledger())
-            let ends = try OpenLedger(reader: try SQLiteReader(path: file.path)).history().ends(
-                of: ReviewSample.policy(["gold", "silver"]), store: "/data/prices.sqlite", besides: only)
-            return MetricsText(report, ends: ends).text
-        }
-        let refused = ReviewSample.rule("gold", .refused, expired: 5)
-        let silver = ReviewSample.rule("silver", .completed, expired: 3)
-        let night = try run(0, [refused, silver], only: [], code: 65)
-        let byHand = try run(2, [ReviewSample.rule("silver", .completed, expired: 4)], only: ["silver"], code: 0)
-        for text in [night, byHand] {
-            #expect(text.contains("retention_run_outcome{store=") && text.contains(",outcome=\"refused\"} 1\n"))
-            #expect(text.contains("rule=\"gold\",entity=\"Price\",outcome=\"refused\"} 1\n"), "\(text)")
-            let lines = text.split(separator: "\n")
-            #expect(lines.contains { $0.hasPrefix("retention_run_exit_code{") && $0.hasSuffix("} 65") }, "\(text)")
-            #expect(lines.contains { $0.hasPrefix("retention_rule_residue_rows{") && $0.hasSuffix("} 5") }, "\(text)")
-        }
-        #expect(byHand.contains("rule=\"silver\",entity=\"Price\"} 4\n"), "\(byHand)")
-        // Each rule has had a run since, and none of them is bad.
-        let solved = try run(4, [ReviewSample.rule("gold", .completed)], only: ["gold"], code: 0)
-        #expect(!solved.contains("outcome=\"refused\"} 1\n"), "\(solved)")
-        #expect(solved.contains("rule=\"silver\",entity=\"Price\"} 4\n"), "\(solved)")
     }
 
     @Test func anEmptyStoreHasNoRuns() throws {
@@ -272,7 +231,7 @@ struct RunLedgerTests {
         let file = try LedgerFile()
         var evil = ReportSample.refused
         evil.name = "a\u{1B}[2Jb"
-        try record(report("01A", hour: 0, rules: [ReportSample.gold, evil]), in: file.ledger())
+        try file.ledger().record(LedgerFile.report("01A", hour: 0, rules: [ReportSample.gold, evil]))
         let runs = try file.runs()
         let lines = LogReport(runs).table().split(separator: "\n")
         #expect(lines.count == 2 && lines[0].hasPrefix("    STARTED (UTC)  OUTCOME"), "\(lines)")
@@ -290,7 +249,7 @@ struct RunLedgerTests {
         let file = try LedgerFile()
         let ledger = try OpenLedger(writer: file.writer(), ofMany: true)
         func night(_ id: String, _ store: String, seconds: Int64 = 0, code: Int32 = 0) throws {
-            var report = report(id, hour: 0)
+            var report = LedgerFile.report(id, hour: 0)
             report.finished = Instant(microseconds: hour + seconds * 1_000_000)
             report.exitCode = code
             let run = try file.run(of: store, in: ledger, waits: true)
@@ -302,11 +261,11 @@ struct RunLedgerTests {
         #expect(try known() == [])
         // A run that changes something.
         let changing = try file.run(of: "/data/b", in: ledger, waits: true)
-        try changing.begin(report("01B", hour: 0), isChanging: true)
+        try changing.begin(LedgerFile.report("01B", hour: 0), isChanging: true)
         #expect(try known() == ["01A", "01B"])
         #expect(try file.verification().fault == nil)
         try night("01C", "/data/c")
-        try changing.finish(report("01B", hour: 0))
+        try changing.finish(LedgerFile.report("01B", hour: 0))
         #expect(try known() == ["01A", "01B"])
         try night("01D", "/data/d", code: 65)
         #expect(try known() == ["01A", "01B", "01C", "01D"])
@@ -327,7 +286,7 @@ struct RunLedgerTests {
         let file = try LedgerFile()
         let ledgers = try (1...2).map { _ in try OpenLedger(writer: file.writer(), ofMany: true) }
         func run(_ id: String, _ ledger: OpenLedger, rules: [String]) throws {
-            var report = report(id, hour: 0)
+            var report = LedgerFile.report(id, hour: 0)
             report.ruleLines = rules
             let run = try file.run(of: "/data/a", in: ledger, waits: true)
             _ = try run.memory()
