@@ -75,19 +75,4 @@ struct ManyStoresTests {
         #expect(next.status == 0 && next.output.contains("4 completed; deleted 10 rows"), "\(next)")
         #expect(try job.retention("log", "--verify").output.contains("intact: 6 runs"))
     }
-
-    /// Each store has its record, and the mistake is shown once.
-    @Test func aMistakeInThePolicyOfManyStoresIsRecorded() throws {
-        let job = try job(["a.sqlite", "b.sqlite"])
-        #expect(try job.retention("run").status == 0)
-        let policy = try job.text("retention.yaml")
-        try job.folder.write(policy.replacing("max_age: 30d", with: "max_age: 30m"), to: "retention.yaml")
-        let run = try job.retention("run")
-        #expect(run.status == 78 && run.output.isEmpty && run.errors.hasSuffix("1 error\n"), "\(run)")
-        #expect(try job.log().compactMap(\.exitCode).sorted() == [0, 0, 78, 78])
-        let report = try job.retention("report")
-        #expect(report.status == 78 && report.errors.isEmpty, "\(report)")
-        #expect(report.output.components(separatedBy: "a run now would fail: retention.yaml:").count == 2, "\(report)")
-        #expect(report.words.contains("· failed · Deleted no rows"), "\(report)")
-    }
 }

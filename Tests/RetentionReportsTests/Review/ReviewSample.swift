@@ -39,9 +39,11 @@ enum ReviewSample {
 
     /// A rule as a dry run finds it, or as a run leaves it.
     static func rule(
-        _ name: String = "gold", _ outcome: RunReport.Outcome = .planned, expired: Int = 0, rows: Int? = 1000
+        _ name: String = "gold", _ outcome: RunReport.Outcome = .planned, expired: Int = 0, rows: Int? = 1000,
+        entity: String = "Price", refusal: RefusalCode? = nil
     ) -> RunReport.RuleReport {
-        var rule = ReportSample.rule(name, entity: "Price", outcome: outcome)
+        var rule = ReportSample.rule(name, entity: entity, outcome: outcome)
+        rule.refusal = refusal
         (rule.planned.rows, rule.planned.expired) = (rows, expired)
         rule.planned.forecast = .init(nextDay: 10, nextWeek: 70)
         rule.left.expired = outcome == .completed ? 0 : expired
@@ -90,6 +92,14 @@ enum ReviewSample {
         return Review(
             plan: report, runs: runs, others: others, dates: [:], storeSizeBytes: 3 << 20,
             policy: policy(plan), reached: reached)
+    }
+}
+
+extension LedgerRun {
+    /// Notes that an undo has restored rows of the run.
+    mutating func note(_ undo: LedgerRun) {
+        undoneBy = .init()
+        if let figures = undo.report.undo { undoneBy?.note(figures, by: undo, deletedAgainBy: nil) }
     }
 }
 

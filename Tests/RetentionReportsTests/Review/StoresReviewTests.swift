@@ -60,7 +60,7 @@ struct StoresReviewTests {
             "\(good)")
     }
 
-    @Test func theLastRunSaysInHowManyStoresItIsUndone() throws {
+    @Test func theLastRunSaysInHowManyStoresItIsUndone() {
         var runs = [night(0, .completed, expired: 24, of: 5), night(0, .completed, expired: 7, of: 5)]
         let end = " · undo not possible"
         func says(_ text: String) -> Bool {
@@ -69,8 +69,7 @@ struct StoresReviewTests {
         }
         #expect(says(""))
         let undo = Sample.undo(0, of: runs[0], restored: 24)
-        runs[0].undoneBy = .init()
-        runs[0].undoneBy?.note(try #require(undo.report.undo), by: undo, deletedAgainBy: nil)
+        runs[0].note(undo)
         #expect(says(" · undone in 1 of 2 stores"))
         runs[1].undoneBy = runs[0].undoneBy
         runs[1].undoneBy?.rulesLeft = ["silver"]
@@ -109,19 +108,6 @@ struct StoresReviewTests {
     @Test func theTableOfStoresHasRoom() {
         let page = review([store("a")]).html
         #expect(page.contains("<div class=\"wide few\"") && page.contains(".wide:not(.few) td.short"))
-    }
-
-    /// The mistake is said once; what the ledger knows of each store is said of it.
-    @Test func ofStoresWithAMistakeInTheirPolicyTheLastRunIsKnown() {
-        var policy = Sample.policy(["gold"])
-        policy.mistakes = .missing(path: "retention.yaml")
-        let runs = [night(0, .failed, expired: 0, of: 5)]
-        let stores = ["a", "b"].map { _ in
-            StoresReview.Store(policy, trouble: "the policy has a mistake", runs: runs, now: Sample.now)
-        }
-        let text = words(stores)
-        #expect(text.contains(" Stores: 2, of which 2 are not as they should be, "), "\(text)")
-        #expect(!text.contains("a mistake"), "\(text)")
     }
 
     @Test func withoutAFileThePastIsNotKnown() {
