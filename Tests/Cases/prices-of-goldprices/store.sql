@@ -1,0 +1,1 @@
+CREATE TABLE Price(at INTEGER);
