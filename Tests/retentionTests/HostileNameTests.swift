@@ -71,25 +71,4 @@ struct HostileNameTests {
             #expect(!text.unicodeScalars.contains { $0 != "\n" && ($0.value < 0x20 || $0.value == 0x202E) })
         }
     }
-
-    /// The store's own table of the name under which the job remembers files is a table like any other, and is not taken
-    /// for the job's.
-    @Test func aTableWithTheNameOfOursIsLeftAlone() throws {
-        let policy = Sample.policy(Sample.rule(entity: "retention_taken"))
-        let job = try LaunchedJob(
-            Sample.price + """
-                CREATE TABLE retention_taken(at INTEGER, note TEXT);
-                INSERT INTO retention_taken VALUES (1600000000, 'old'), (unixepoch(), 'new');
-                """,
-            policy: policy.replacing("rules:", with: "pending: [ { files: '*.csv', entity: retention_taken } ]\nrules:")
-        )
-        try job.folder.write("at,note\n\(Sample.date(1)),x\n", to: "new.csv")
-        let end = try job.retention("run")
-        #expect(end.status == 78 && end.errors.contains("retention_taken"), "\(end)")
-        #expect(try job.rows("SELECT note FROM retention_taken") == ["old", "new"])
-        #expect(try job.listing().contains("new.csv"))
-        try job.folder.write(policy, to: "retention.yaml")
-        #expect(try job.report().totals.deleted == 1)
-        #expect(try job.rows("SELECT note FROM retention_taken") == ["new"])
-    }
 }
