@@ -5,8 +5,8 @@ import Testing
 
 @testable import retention
 
-/// Figures and commands of a run beside a lock, a signal and other programs. The rest is in the cases `figures-of-runs` and
-/// `notices-of-runs`.
+/// Figures and commands of a run beside a signal and other programs. The rest is in the cases `figures-of-runs`, `notices-of-runs`,
+/// `commands-of-the-policy` and `run-beside-another-at-work`.
 struct NoticeTests {
     private func job(_ head: String) throws -> LaunchedJob {
         try LaunchedJob(
@@ -19,15 +19,6 @@ struct NoticeTests {
     private func figure(_ name: String, of job: LaunchedJob) throws -> String? {
         try job.text("retention.prom").split(separator: "\n").first { $0.hasPrefix("retention_run_\(name){") }?
             .split(separator: " ").last.map(String.init)
-    }
-
-    /// The figures are those of the run that has the lock.
-    @Test func aRunThatFindsAnotherWritesNoFigures() throws {
-        let job = try job("metrics: { textfile: retention.prom }")
-        let lock = try RunLock.acquire(storePath: job.path("prices.sqlite"))
-        defer { withExtendedLifetime(lock) {} }
-        #expect(try job.retention("run").status == 75)
-        #expect(try !job.listing().contains("retention.prom"))
     }
 
     /// It takes longer than the 15 seconds after which the file is written again.
@@ -89,42 +80,6 @@ struct NoticeTests {
 
     // MARK: Commands
 
-    @Test func aRunThatFindsAnotherAtWorkHasNoRecordOfItsOwn() throws {
-        let job = try job("on_failure: [sh, -c, 'cp $RETENTION_REPORT report.json; cat >mail']")
-        let lock = try RunLock.acquire(storePath: job.path("prices.sqlite"))
-        defer { withExtendedLifetime(lock) {} }
-        let end = try job.retention("run")
-        #expect(end.status == 75)
-        #expect(end.errors.contains("retention: on "), "\(end)")
-        #expect(try job.text("mail").hasPrefix("run · on "), "a run that is not recorded is not named")
-        let text = try job.text("report.json")
-        #expect(text.contains("\"run\": null") && text.contains("\"engine\": null"), "\(text)")
-        #expect(try job.log().isEmpty)
-    }
-
-    @Test func noShellAndNoSecrets() throws {
-        let job = try job("on_success: [./tell, \"a b; touch x\", $HOME]")
-        let script = try job.folder.write(
-            "#!/bin/sh\nenv > seen; printf '%s\\n' \"$@\" > words\necho heard\n", to: "tell")
-        try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: script.path)
-        let end = try LaunchedProgram.run(
-            LaunchedProgram.folder.appending(path: "retention"), ["run"], in: job.folder.url,
-            environment: ["PATH": "/usr/bin:/bin", "PGPASSWORD": "secret", "HOME": "/nowhere"])
-        #expect(end.status == 0 && end.errors.contains("heard\n") && !end.output.contains("heard"), "\(end)")
-        #expect(try job.text("words") == "a b; touch x\n$HOME\n")
-        let seen = try job.text("seen")
-        #expect(!seen.contains("secret") && seen.contains("HOME=/nowhere\n"), "\(seen)")
-        #expect(seen.contains("RETENTION_OUTCOME=completed\n") && seen.contains("RETENTION_EXIT_CODE=0\n"), "\(seen)")
-    }
-
-    @Test(arguments: [("[false]", "false ended with exit status 1"), ("[no-such-program-x]", "cannot be run")])
-    func aCommandThatFailsIsAWarning(command: String, warning: String) throws {
-        let job = try job("on_success: \(command)")
-        let end = try job.retention("run")
-        #expect(end.status == 0 && end.output.contains(warning), "\(end)")
-        #expect(try job.number("SELECT count(*) FROM Price") == 5)
-    }
-
     /// The run is over then, and its report is not printed yet.
     @Test(arguments: [SIGTERM, SIGINT], [1, 2])
     func aSignalDuringACommandIsWaitedThroughAndASecondOneEndsTheRun(signal: Int32, count: Int) throws {
@@ -142,29 +97,5 @@ struct NoticeTests {
         #expect(try job.text("stdout.txt").contains("Deleted 3 rows") == (count == 1))
         if count == 1 { #expect(try job.listing().contains("ended")) }
         #expect(try job.number("SELECT count(*) FROM Price") == 5)
-    }
-
-    /// Its rules have the mistake, so it is certain where ledger, figures and command are.
-    @Test func aNightWithAMistakeInItsPolicyIsRecordedAndTold() throws {
-        let job = try job(
-            "metrics: { textfile: retention.prom }\non_failure: [sh, -c, 'cat >told; echo $RETENTION_EXIT_CODE >code']")
-        #expect(try job.retention("run").status == 0)
-        let good = try job.text("retention.yaml")
-        try job.folder.write(good.replacing("max_age: 30d", with: "max_age: 30m"), to: "retention.yaml")
-        let dry = try job.retention("run", "--dry-run")
-        #expect(try dry.status == 78 && dry.errors.hasPrefix("retention.yaml:") && !job.listing().contains("code"))
-        let end = try job.retention("run")
-        #expect(end.status == 78 && end.output.isEmpty && end.errors.contains("retention: run "), "\(end)")
-        #expect(end.errors.contains("\nretention.yaml:6:") && end.errors.hasSuffix("1 error\n"), "\(end)")
-        let (run, code) = (try #require(try job.log().last), try job.text("code"))
-        #expect(run.exitCode == 78 && run.failure?.contains("30m") == true && code == "78\n", "\(run)")
-        #expect(try job.text("told").contains("\nfailure: "))
-        #expect(try figure("exit_code", of: job) == "78")
-        #expect(try job.number("SELECT count(*) FROM Price") == 5)
-        // Where the ledger is must be certain.
-        try job.folder.write(try job.text("retention.yaml") + "leger: other.sqlite\n", to: "retention.yaml")
-        #expect(try job.retention("run").status == 78 && job.retention("log").status == 78)
-        try job.folder.write(good, to: "retention.yaml")
-        #expect(try job.retention("run").status == 0 && job.log().map(\.exitCode) == [0, 78, 0])
     }
 }

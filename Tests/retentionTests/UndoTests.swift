@@ -6,7 +6,7 @@ import RetentionPolicy
 import SQLiteStore
 import Testing
 
-/// `retention undo` after a kill, beside a run and with little time. What it says and restores otherwise is in `Tests/Cases`.
+/// `retention undo` after a kill and with little time. What it says and restores otherwise is in `Tests/Cases`.
 struct UndoTests {
     private static let archive = "archive: { folder: archive, keep: 30d }"
 
@@ -112,16 +112,21 @@ struct UndoTests {
         #expect(try contents(job) == before, sourceLocation: sourceLocation)
     }
 
+    /// Kills a run that has deleted some rows; its ID.
+    private func killedRun(_ job: LaunchedJob) throws -> String {
+        let program = try RunningProgram(job, "run")
+        #expect(job.hasBegunSlowDeletes())
+        program.send(SIGKILL)
+        _ = program.wait()
+        return try #require(try job.log().last?.run)
+    }
+
     /// The archive of a run that was killed is not complete, and has all rows that the run deleted.
     @Test func whatACrashedRunDeletedIsRestored() throws {
         let job = try job(
             Sample.slowDeletes(steps: 20000) + Sample.rows(3000, daysAgo: 90), rule: "batch: { rows: 50 }")
         let before = try contents(job)
-        let program = try RunningProgram(job, "run")
-        #expect(job.hasBegunSlowDeletes())
-        program.send(SIGKILL)
-        _ = program.wait()
-        let run = try #require(try job.log().last?.run)
+        let run = try killedRun(job)
         let gone = try before.count - contents(job).count
         #expect(gone > 0 && gone < 3000)
         let archive = job.path("archive/\(run).sqlite")
@@ -149,28 +154,12 @@ struct UndoTests {
     @Test func anArchiveWithoutItsJournalIsNotSaidToBeEmptyFromTheStart() throws {
         let job = try job(
             Sample.slowDeletes(steps: 20000) + Sample.rows(3000, daysAgo: 90), rule: "batch: { rows: 50 }")
-        let program = try RunningProgram(job, "run")
-        #expect(job.hasBegunSlowDeletes())
-        program.send(SIGKILL)
-        _ = program.wait()
-        let run = try #require(try job.log().last?.run)
+        let run = try killedRun(job)
         try FileManager.default.removeItem(atPath: job.path("archive/\(run).sqlite-wal"))
         let list = try job.retention("undo", "--list")
         #expect(
             list.words.contains("not possible: the archive is empty: the run was killed before it deleted a row"),
             "\(list)")
         try refused(job, run, 65, "its run was killed before it deleted a row, or the file ")
-    }
-
-    @Test func anUndoWhileARunIsAtWorkWaitsForItsTurn() throws {
-        let job = try job(rule: "batch: { rows: 50 }")
-        let run = try job.report()
-        try job.change(Sample.slowDeletes(steps: 20000) + Sample.rows(3000, daysAgo: 90))
-        let program = try RunningProgram(job, "run", "--accept", "rows_came_back")
-        #expect(job.hasBegunSlowDeletes())
-        let end = try job.retention("undo", run.run)
-        #expect(end.status == 75 && end.errors.contains("another run is using this store"), "\(end)")
-        program.send(SIGTERM)
-        _ = program.wait()
     }
 }

@@ -191,26 +191,6 @@ struct InsecureTests {
         }
     }
 
-    @Test func checkSaysThatAProgramIsNotThere() throws {
-        let job = try job()
-        for (head, says) in [
-            (
-                "on_failure: [no-such-program, x]",
-                "'on_failure' cannot be run: the program no-such-program is in no folder of the PATH"
-            ),
-            ("on_success: [bin/tell]", "/bin/tell does not exist"),
-            ("on_failure: [new/a.csv]", "is not an executable file"),
-            ("on_failure: [./new]", "is not an executable file"),
-        ] {
-            try job.folder.write(Sample.policy(Sample.rule(), head: head), to: "retention.yaml")
-            let check = try job.retention("check")
-            #expect(check.status == 0 && check.words.contains(says), "\(check)")
-            #expect(try !job.retention("check", "--offline").words.contains("cannot be run"))
-        }
-        try job.folder.write(Sample.policy(Sample.rule(), head: "on_failure: [cat]"), to: "retention.yaml")
-        #expect(try !job.retention("check").words.contains("cannot be run"))
-    }
-
     @Test(.enabled(if: geteuid() == 0, "applies to root only"))
     func rootLooksAtAllThatIsOnTheWay() throws {
         let job = try job()

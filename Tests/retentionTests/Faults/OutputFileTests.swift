@@ -119,45 +119,6 @@ struct OutputFileTests {
         try #require(try job.number("SELECT count(*) FROM Price") == 8)
     }
 
-    @Test func aRunThatIsRefusedNotifiesTheCommandOfThePolicy() throws {
-        let job = try LaunchedJob(
-            Sample.price + Sample.rows(5, daysAgo: 100),
-            policy: Sample.policy(
-                Sample.rule(), head: "log: { file: prices.sqlite-wal }\non_failure: [sh, -c, 'cat >told']"))
-        #expect(try job.retention("run", "--dry-run").status == 78)
-        #expect(try !job.listing().contains("told"))
-        #expect(try job.retention("run").status == 78)
-        #expect(try job.text("told").contains("log.file"))
-    }
-
-    @Test func whatIsOursIsWrittenAgainAndAgain() throws {
-        let job = try LaunchedJob(
-            Sample.price + Sample.rows(5, daysAgo: 100) + Sample.rows(3, daysAgo: 0),
-            policy: Sample.policy(
-                Sample.rule(),
-                head: "log: { file: out/my.log }\nmetrics: { textfile: out/my.prom }\nledger: out/h.sqlite"))
-        // An empty file, one of ours, and a log after a power failure that others write to as well.
-        try job.folder.write("", to: "out/my.prom")
-        try job.folder.write("\0\0\02026-11-01T03:17:00Z info hello\ncron: hello\n\0", to: "out/my.log")
-        try job.folder.write("\0\0\0\0\0", to: "prices.sqlite.retention-lock")
-        try job.folder.write("", to: "page.html")
-        for _ in 1...3 {
-            #expect(try job.retention("check").status == 0)
-            #expect(try job.retention("run").status == 0)
-            #expect(try job.retention("report", "--html", "page.html").status == 0)
-        }
-        #expect(try job.text("out/my.log").contains("cron: hello\n\02"))
-        #expect(try job.text("out/my.prom").hasPrefix("# HELP retention_"))
-        #expect(try job.text("page.html").hasPrefix("<!DOCTYPE html>\n"))
-        let end = try job.retention("report", "--html", "-")
-        #expect(end.status == 0 && end.output.hasSuffix("</html>\n"))
-        #expect(
-            try job.listing() == [
-                "out", "out/h.sqlite", "out/my.log", "out/my.prom", "page.html", "prices.sqlite",
-                "prices.sqlite.retention-lock", "retention.yaml",
-            ])
-    }
-
     // MARK: The page
 
     @Test(arguments: [
@@ -192,43 +153,5 @@ struct OutputFileTests {
         let end = try job.retention("report", "--html", path.replacing("$PWD", with: job.folder.url.path))
         #expect(end.status == (path.isEmpty ? 64 : 73) && end.errors.contains("retention: error:"), "\(end)")
         #expect(try contents(job) == before)
-    }
-
-    // MARK: The lock
-
-    @Test(arguments: ["ln -s text", "ln text", "mkdir", "mkfifo", "cp text", "cp prices.sqlite"])
-    func whatStandsInPlaceOfTheLockIsLeftAsItIs(_ command: String) throws {
-        let job = try LaunchedJob(
-            Sample.price + Sample.rows(5, daysAgo: 100) + Sample.rows(3, daysAgo: 0),
-            policy: Sample.policy(Sample.rule()))
-        try job.folder.write("12 precious\n", to: "text")
-        let made = try LaunchedProgram.shell(command + " prices.sqlite.retention-lock", in: job.folder.url)
-        try #require(made.status == 0)
-        let before = try contents(job)
-        for arguments in [["check"], ["run", "--dry-run"], ["run"]] {
-            let end = try job.perform(arguments)
-            #expect(end.status == 73 && end.errors.contains("retention-lock"), "\(arguments) \(end)")
-        }
-        #expect(try contents(job) == before)
-        #expect(try job.number("SELECT count(*) FROM Price") == 8)
-    }
-
-    @Test(arguments: [
-        ("text", "is not a SQLite database"), ("folder", "is a folder"), ("pipe", "not a regular file"),
-        ("gone", "store not found"),
-    ])
-    func noLockIsLeftBesideWhatIsNoStore(_ name: String, says: String) throws {
-        let job = try LaunchedJob(
-            Sample.price, policy: Sample.policy(Sample.rule()).replacing("prices.sqlite", with: name))
-        try job.folder.write("root:x:0:0\n", to: "text")
-        _ = try LaunchedProgram.shell("mkdir folder; mkfifo pipe", in: job.folder.url)
-        let before = try job.listing()
-        for arguments in [["check"], ["run", "--dry-run"], ["run"]] {
-            let end = try job.perform(arguments)
-            #expect(end.status == (name == "gone" ? 66 : 74) && end.errors.contains(says), "\(end)")
-        }
-        // The run that found no store at all is recorded.
-        let ledger = name == "gone" ? ["retention.ledger.sqlite"] : []
-        #expect(try job.listing() == (before + ledger).sorted())
     }
 }

@@ -1,0 +1,3 @@
+CREATE TABLE Price(id INTEGER PRIMARY KEY, symbol TEXT, price REAL, at INTEGER);
+CREATE INDEX Price_at ON Price(at);
+INSERT INTO Price(at) VALUES (unixepoch('2025-01-01')), (unixepoch('2025-03-31'));
