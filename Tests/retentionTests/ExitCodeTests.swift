@@ -137,26 +137,4 @@ struct ExitCodeTests {
         try holder.close()
         #expect(try job.report().totals.deleted == 10)
     }
-
-    @Test func aSpentBudgetExits75BeforeARefusals65() throws {
-        let job = try LaunchedJob(
-            Sample.price + Sample.slowDeletes(steps: 20_000) + Sample.rows(500, daysAgo: 100)
-                + Sample.rows(3, daysAgo: 0)
-                + "CREATE TABLE Old(id INTEGER PRIMARY KEY, symbol TEXT, price REAL, at INTEGER);"
-                + Sample.rows(2, daysAgo: 100, in: "Old"),
-            policy: Sample.policy(Sample.rule(name: "old", entity: "Old"), Sample.rule("batch: { rows: 10 }")))
-        let oldest = try job.rows("SELECT strftime('%Y-%m-%dT%H:%M:%SZ', min(at), 'unixepoch') FROM Price")[0]
-        let report = try job.report("--max-runtime", "1s")
-        #expect(report.exitCode == 75)
-        #expect(report.rules.map(\.outcome) == ["refused", "interrupted"])
-        let gold = report.rules[1]
-        #expect(gold.oldest == oldest)
-        #expect(gold.deleted > 0 && gold.deleted.isMultiple(of: 10) && gold.deleted + (gold.residue ?? 0) == 500)
-        #expect(gold.message == "the time budget ended; \(500 - gold.deleted) expired rows are left")
-        #expect(try job.number("SELECT count(*) FROM Price") == 503 - gold.deleted)
-        let recorded = try #require(try job.log().last)
-        #expect(recorded.outcome == "interrupted" && recorded.totals == report.totals)
-        try job.change("DROP TRIGGER Price_slow")
-        #expect(try job.report().rules[1].deleted == 500 - gold.deleted)
-    }
 }

@@ -6,7 +6,7 @@ import Testing
 @testable import RetentionPolicy
 @testable import retention
 
-/// A run that waits, where a policy is looked for, and explanations. Other habits are in the case `habits-of-other-programs`.
+/// A run that waits, where a policy is looked for, and that each code is explained. Other habits are in the case `habits-of-other-programs`.
 @Suite(.tags(.clock)) struct HabitTests {
     @Test func aRunWaitsForALockedStore() throws {
         let job = try LaunchedJob(
@@ -89,16 +89,5 @@ import Testing
                 end.status == 0 && end.output.hasPrefix("\(code): ") && end.words.contains("What to do: "), "\(end)")
             #expect(!end.output.contains("](") && !end.output.contains("`"), "\(end)")
         }
-    }
-
-    @Test func anExplanationSaysWhoMayAccept() throws {
-        func explain(_ code: String) throws -> String {
-            try LaunchedProgram.perform(["explain", code], in: LaunchedProgram.project).words
-        }
-        #expect(try explain("policy_widened").contains("Accept: by hand, with --accept policy_widened"))
-        #expect(try explain("not_archivable").hasSuffix("Accept: no"))
-        #expect(try explain("feed_stopped").contains("write accept: [feed_stopped] in the rule; if it has long pauses"))
-        #expect(try explain("75").hasSuffix("see docs/operations.md: \"It does not keep up\""))
-        #expect(try explain("held").hasPrefix("restored_rows: "), "the name in earlier versions")
     }
 }

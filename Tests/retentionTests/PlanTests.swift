@@ -1,34 +1,12 @@
 import Foundation
-import PriceStore
-import RetentionJob
 import Testing
 
-/// Plans that are too old, or that meet another program at work. What plans do otherwise is in the cases `plan-*`.
+/// A plan that meets another program at work. What plans do otherwise is in the cases `plan-*`.
 struct PlanTests {
-    private func job(_ rule: String = Sample.rule(age: "60d")) throws -> LaunchedJob {
-        let rows = Sample.rows(20, daysAgo: 90) + Sample.rows(30, daysAgo: 40) + Sample.rows(5, daysAgo: 1)
-        return try LaunchedJob(Sample.price + rows, policy: Sample.policy(rule))
-    }
-
-    @Test func aPlanIsValidForItsTime() throws {
-        let job = try job()
-        try job.retention("run", "--dry-run", "--save-plan", "plan.txt")
-        let text = try job.text("plan.txt")
-        var old = try #require(SavedPlan(text: text))
-        old.validUntil = Instant(unixSeconds: 1_700_000_000)
-        try job.folder.write(old.text, to: "old.txt")
-        for arguments in [["--dry-run"], []] {
-            let end = try job.perform(["run", "--plan", "old.txt"] + arguments)
-            #expect(
-                end.status == 65 && end.errors.contains("was valid until 2023-11-14 22:13:20Z; nothing was deleted"),
-                "\(end)")
-        }
-        #expect(try job.number("SELECT count(*) FROM Price") == 55)
-    }
-
     @Test func aRowWhoseDateWasChangedMeanwhileStays() throws {
-        let job = try job(Sample.rule("batch: { rows: 1, pause: 100ms }", age: "60d"))
-        try job.change(Sample.slowDeletes(steps: 100))
+        let job = try LaunchedJob(
+            Sample.price + Sample.rows(20, daysAgo: 90) + Sample.rows(5, daysAgo: 1) + Sample.slowDeletes(steps: 100),
+            policy: Sample.policy(Sample.rule("batch: { rows: 1, pause: 100ms }", age: "60d")))
         try job.retention("run", "--dry-run", "--save-plan", "plan.txt")
         let run = try RunningProgram(job, "run", "--plan", "plan.txt", "--format", "json")
         #expect(job.hasBegunSlowDeletes())
