@@ -169,16 +169,13 @@ struct CoreDataHistoryTests {
 
     @Test func anArchiveIsRefused() throws {
         let job = try job(Self.rule, top: "archive: { folder: archive }")
-        try FileManager.default.createDirectory(
-            atPath: job.path("archive"), withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
+        try job.makeFolder("archive")
         let report = try job.report(asOf)
         #expect(report.exitCode == 65 && report.rules[0].refusal == "not_archivable")
     }
 
     @Test func onlyCoreDataWritesTransactions() throws {
-        let job = try job(
-            Self.rule, top: "pending: [{ files: \"new/*.csv\", entity: persistent_history }]")
-        try FileManager.default.createDirectory(atPath: job.path("new"), withIntermediateDirectories: false)
+        let job = try job(Self.rule, top: "pending: [{ files: \"new/*.csv\", entity: persistent_history }]")
         try job.folder.write("timestamp\n2024-12-31T22:00:00Z\n", to: "new/a.csv")
         #expect(try job.report(asOf).exitCode != 0)
         #expect(try job.number("SELECT max(Z_PK) FROM ATRANSACTION") == 60)

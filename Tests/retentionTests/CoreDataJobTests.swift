@@ -54,16 +54,6 @@ struct CoreDataJobTests {
         #expect(try job.number("SELECT count(*) FROM ZPRICEDETAIL") == 30)
     }
 
-    @Test func theStoresHistoryContinues() throws {
-        let job = try job(objects: GoldObjects(.detail, hasHistory: true))
-        let before = try job.number("SELECT max(Z_PK) FROM ATRANSACTION")
-        let done = try job.report(asOf).rules[0]
-        #expect(done.deleted == 70)
-        #expect(
-            try job.number("SELECT count(*) FROM ACHANGE WHERE ZCHANGETYPE = 2 AND ZTRANSACTIONID > \(before)") == 140)
-        #expect(try job.number("SELECT count(*) FROM ATRANSACTION WHERE Z_PK > \(before)") == done.batches)
-    }
-
     @Test func aHistoryOfAnUnknownFormIsRefused() throws {
         let job = try job(objects: GoldObjects(hasHistory: true))
         try job.change("ALTER TABLE ACHANGE ADD COLUMN ZNEWS BLOB")
@@ -85,11 +75,6 @@ struct CoreDataJobTests {
             #expect(report.rules[0].message?.hasSuffix("; this cannot be accepted; leave out `relationships`") == true)
         }
         #expect(try job.number("SELECT count(*) FROM ZYAHOOGOLDPRICEPOINT") == 100)
-    }
-
-    @Test func tablesAreNoEntities() throws {
-        let end = try job(entity: "ZYAHOOGOLDPRICEPOINT").retention("run")
-        #expect(end.status == 78 && end.errors.contains("did you mean 'YahooGoldPricePoint'?"))
     }
 
     @Test func anotherFormatThanTheModelsIsAMistake() throws {
@@ -129,17 +114,14 @@ struct CoreDataJobTests {
         let job = try job(
             top: "pending: [{ files: \"new/*.csv\", entity: YahooGoldPricePoint }]",
             objects: GoldObjects(.none))
-        let folder = job.folder.url.appending(path: "new")
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        try Data(
+        try job.folder.write(
             """
             updateTime,price,symbol
             2024-12-31T22:00:00Z,2600.5,XAUUSD
             2024-12-31T23:59:30Z,2601.5,XAUUSD
             2024-12-31T23:59:40Z,,XAUUSD
 
-            """.utf8
-        ).write(to: folder.appending(path: "a.csv"))
+            """, to: "new/a.csv")
         let predicted = try job.report(["--dry-run"] + asOf)
         #expect(predicted.exitCode == 65 && predicted.pending.saved == 2 && predicted.pending.rejected == 1)
         #expect(predicted.rules[0].expired == 71)

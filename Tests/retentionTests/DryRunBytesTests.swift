@@ -5,8 +5,6 @@ import Testing
 
 /// A dry run changes no byte of anything.
 struct DryRunBytesTests {
-    static let shell = "/usr/bin/sqlite3"
-
     /// The bytes of every file below the job's folder.
     private func bytes(_ job: LaunchedJob) throws -> [String: Data] {
         var bytes: [String: Data] = [:]
@@ -64,11 +62,12 @@ struct DryRunBytesTests {
 
     /// The store, with changes in its -wal by another program that is still there, or has died.
     @Test(
-        .enabled(if: FileManager.default.isExecutableFile(atPath: shell), "the sqlite3 shell is not installed"),
+        .enabled(
+            if: FileManager.default.isExecutableFile(atPath: HandleTests.shell), "the sqlite3 shell is not installed"),
         arguments: [true, false])
     func nothingChangesWithAFullWAL(isHeld: Bool) throws {
         let job = try job(journal: "WAL")
-        let holder = try RunningProgram(Self.shell, ["prices.sqlite"], in: job.folder.url)
+        let holder = try RunningProgram(HandleTests.shell, ["prices.sqlite"], in: job.folder.url)
         try holder.type("PRAGMA wal_autocheckpoint = 0;")
         try holder.type("INSERT INTO Price(symbol, at) VALUES ('XAUUSD', 1600000000), ('XAUUSD', 1600000001);")
         try holder.type(".shell touch ready")

@@ -82,17 +82,6 @@ import Testing
         }
     }
 
-    @Test func numbersContinueWhenARuleDeletedAllHistory() throws {
-        let (job, writer) = try job(Self.historyRule)
-        writer.clock = { Instant(unixSeconds: 1_700_000_000) }
-        _ = try writer.insertObject(entity: "Quote", values: [:])
-        let last = try writer.currentHistoryToken()
-        #expect(try job.report().rules.map(\.deleted) == [1])
-        #expect(try job.number("SELECT count(*) FROM retention_change") == 0)
-        _ = try writer.insertObject(entity: "Quote", values: [:])
-        #expect(try writer.history(after: last, limit: 9).map(\.token.transactionNumber) == [2])
-    }
-
     @Test(arguments: ["DELETE", "WAL"]) func aDryRunWritesNoHistory(journal: String) throws {
         let (job, writer) = try job(Sample.rule(), Self.historyRule)
         writer.clock = { Instant(unixSeconds: 1_700_000_000) }

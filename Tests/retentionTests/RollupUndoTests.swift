@@ -132,21 +132,4 @@ struct RollupUndoTests {
         let text = try job.retention("log").output.split(whereSeparator: \.isWhitespace).joined(separator: " ")
         #expect(text.contains("former values of") && text.contains("and deleted"), "\(text)")
     }
-
-    @Test func aCandleThatSomebodyChangedKeepsARunFromBeingUndone() throws {
-        var random = SeededRandom(9)
-        let job = try job()
-        try add(200, from: 1000, hours: 0..<50, to: job, &random)
-        let run = try job.report("--as-of", "2026-01-03T20:00:00Z")
-        try job.change("UPDATE candle_5m SET high = high + 1 WHERE rowid IN (SELECT rowid FROM candle_5m LIMIT 2)")
-        let after = try contents(job)
-        for arguments in [["undo", run.run], ["undo", run.run, "--dry-run"], ["undo", run.run, "--rule", "ticks"]] {
-            let end = try job.perform(arguments)
-            #expect(
-                end.status == 65 && end.errors.contains("2 candles of candle_5m changed or doubled after the run"),
-                "\(end)")
-        }
-        #expect(try contents(job) == after)
-        #expect(try job.retention("undo", "--list").output.contains(run.run.prefix(10)))
-    }
 }

@@ -24,10 +24,7 @@ struct TerminalTests {
                 Sample.rule(name: "yahoo-gold-price-points", entity: "YahooGoldPricePoint"),
                 Sample.rule(name: Self.long, entity: Self.long), Sample.rule(name: "empty", age: "400d"),
                 head: hasArchive ? "archive: { folder: archive, keep: 30d }" : ""))
-        if hasArchive {
-            try FileManager.default.createDirectory(
-                atPath: job.path("archive"), withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
-        }
+        if hasArchive { try job.makeFolder("archive") }
         return job
     }
 
