@@ -1,6 +1,6 @@
 @preconcurrency import Glibc
 package import PriceStore
-package import RetentionPolicy
+import RetentionPolicy
 
 /// What past runs recorded about a run and its archive.
 package struct RecordedRun: Hashable, Sendable {
@@ -28,16 +28,9 @@ struct OldArchive {
 
 /// How long archives are kept.
 package struct ArchiveAge: Sendable {
-    private let keep: MaxAge?
-    private let zone: CalendarZone
-
-    /// - Parameters:
-    ///   - keep: how long after the end of its run an archive is kept; nil: forever.
-    ///   - zone: the time zone for that age.
-    package init(keep: MaxAge?, zone: CalendarZone) {
-        self.keep = keep
-        self.zone = zone
-    }
+    /// How long after the end of its run an archive is kept; nil: forever.
+    let keep: MaxAge?
+    let zone: CalendarZone
 
     /// Whether a run's archive is kept no longer.
     ///

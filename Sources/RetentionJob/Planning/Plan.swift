@@ -14,8 +14,6 @@ package struct Plan: Sendable {
     /// Whether past runs raise doubts about the clock, accepted or not.
     var doubtsClock = false
 
-    package init(steps: [Step]) { self.steps = steps }
-
     /// What one rule will do, or why it does nothing.
     package struct Step: Sendable {
         /// Whether the rule is carried out.
@@ -68,12 +66,6 @@ package struct Plan: Sendable {
         package var late: LateRows?
         /// How long the survey took.
         package var elapsed: Duration = .zero
-
-        package init(rule: Rule, cutoff: Instant, disposition: Disposition) {
-            self.rule = rule
-            self.cutoff = cutoff
-            self.disposition = disposition
-        }
 
         /// All reasons why the rule is refused, causes first; empty: it is not refused.
         package var refusals: [Refusal] {

@@ -41,14 +41,6 @@ package struct Refusals {
     package var sharesEntity = false
     package var doubts = Doubts()
 
-    package init(rule: Rule, date: DateAttribute, cutoff: Instant, survey: Survey, clock: Instant) {
-        self.rule = rule
-        self.date = date
-        self.cutoff = cutoff
-        self.survey = survey
-        self.clock = clock
-    }
-
     /// All reasons to refuse the rule, most important first; empty: the rule can run.
     ///
     /// `unsupported_schema` comes first and alone, because then nothing else is known. Doubts about dates, formats and the clock come

@@ -113,70 +113,53 @@ package struct RunMemory: Hashable, Sendable {
         package struct Feed: Hashable, Sendable {
             package var newest: Instant
             package var since: Instant
-
-            package init(newest: Instant, since: Instant) { (self.newest, self.since) = (newest, since) }
-
-            /// What is known after a run of a rule; nil: it has no rows.
-            fileprivate init?(_ past: [CarriedOut], _ record: RecordedRule, newest: Instant?, _ clock: Instant) {
-                guard let newest else { return nil }
-                self = past.feed(of: record, upTo: newest) ?? Feed(newest: newest, since: clock)
-            }
         }
-
-        package init(
-            _ record: RecordedRule, leftNone: Bool, run: String, ended: Instant, cutoff: Instant, keptCount: Int
-        ) {
-            self.record = record
-            self.leftNone = leftNone
-            self.run = run
-            self.ended = ended
-            self.cutoff = cutoff
-            self.keptCount = keptCount
-        }
-
-        /// The ledger's line, separated by tabs: `none` or `some` rows left, run, end, cutoff, kept rows, rule, `-` if no row has ever
-        /// matched it, and after a `@` the newest date and since when it is the newest.
-        package var line: String {
-            ([
-                leftNone ? "none" : "some", run, "\(ended.microseconds)", "\(cutoff.microseconds)", "\(keptCount)",
-                record.canonical,
-            ] + (isUnmatched ? ["-"] : [])
-                + [feed].compactMap(\.self).map { "@\($0.newest.microseconds),\($0.since.microseconds)" }).joined(
-                    separator: "\t")
-        }
-
-        /// Nil: the line is damaged.
-        ///
-        /// - Parameter records: reads the records of its rules.
-        package init?(line: String, _ records: inout RecordedRules) {
-            var parts = line.fields(separatedBy: "\t")
-            guard parts.count >= 6, ["none", "some"].contains(parts[0]), let ended = Int64(parts[2]),
-                let cutoff = Int64(parts[3]), let keptCount = Int(parts[4]), let rule = records.rule(parts[5])
-            else { return nil }
-            self.init(
-                rule, leftNone: parts[0] == "none", run: parts[1], ended: Instant(microseconds: ended),
-                cutoff: Instant(microseconds: cutoff), keptCount: min(max(0, keptCount), 1 << 48))
-            if let last = parts.last, last.hasPrefix("@") {
-                let numbers = last.dropFirst().split(separator: ",").compactMap { Int64($0) }
-                guard numbers.count == 2 else { return nil }
-                feed = Feed(
-                    newest: Instant(microseconds: numbers[0]), since: Instant(microseconds: numbers[1]))
-                parts.removeLast()
-            }
-            isUnmatched = parts.count > 6 && parts[6] == "-"
-            guard parts.count == (isUnmatched ? 7 : 6) else { return nil }
-        }
-
-        /// The names of the rule and of its entity.
-        package var key: [String] { [record.rule.name, record.rule.entity.folded] }
-
-        /// The name of the rule in the policy, and of its entity.
-        var tableKey: [String] { [record.rule.writtenName, record.rule.entity.folded] }
     }
 
     package init(ends: [Instant] = [], hasCrash: Bool = false, restorations: [Restored] = []) {
         (self.ends, self.hasCrash, self.restorations) = (ends, hasCrash, restorations)
     }
+}
+
+extension RunMemory.CarriedOut {
+    /// The ledger's line, separated by tabs: `none` or `some` rows left, run, end, cutoff, kept rows, rule, `-` if no row has ever
+    /// matched it, and after a `@` the newest date and since when it is the newest.
+    package var line: String {
+        ([
+            leftNone ? "none" : "some", run, "\(ended.microseconds)", "\(cutoff.microseconds)", "\(keptCount)",
+            record.canonical,
+        ] + (isUnmatched ? ["-"] : [])
+            + [feed].compactMap(\.self).map { "@\($0.newest.microseconds),\($0.since.microseconds)" }).joined(
+                separator: "\t")
+    }
+
+    /// Nil: the line is damaged.
+    ///
+    /// - Parameter records: reads the records of its rules.
+    package init?(line: String, _ records: inout RecordedRules) {
+        var parts = line.fields(separatedBy: "\t")
+        guard parts.count >= 6, ["none", "some"].contains(parts[0]), let ended = Int64(parts[2]),
+            let cutoff = Int64(parts[3]), let keptCount = Int(parts[4]), let rule = records.rule(parts[5])
+        else { return nil }
+        self.init(
+            record: rule, leftNone: parts[0] == "none", run: parts[1], ended: Instant(microseconds: ended),
+            cutoff: Instant(microseconds: cutoff), keptCount: min(max(0, keptCount), 1 << 48))
+        if let last = parts.last, last.hasPrefix("@") {
+            let numbers = last.dropFirst().split(separator: ",").compactMap { Int64($0) }
+            guard numbers.count == 2 else { return nil }
+            feed = Feed(
+                newest: Instant(microseconds: numbers[0]), since: Instant(microseconds: numbers[1]))
+            parts.removeLast()
+        }
+        isUnmatched = parts.count > 6 && parts[6] == "-"
+        guard parts.count == (isUnmatched ? 7 : 6) else { return nil }
+    }
+
+    /// The names of the rule and of its entity.
+    package var key: [String] { [record.rule.name, record.rule.entity.folded] }
+
+    /// The name of the rule in the policy, and of its entity.
+    var tableKey: [String] { [record.rule.writtenName, record.rule.entity.folded] }
 }
 
 extension [RunMemory.CarriedOut] {
@@ -293,10 +276,10 @@ extension RunMemory {
             !report.pending.isInterrupted && done.outcome == .completed
             && (done.left.expired == 0 || done.done.deleted >= done.planned.expired)
         var now = CarriedOut(
-            record, leftNone: leftNone, run: report.runID, ended: clock, cutoff: done.cutoff,
+            record: record, leftNone: leftNone, run: report.runID, ended: clock, cutoff: done.cutoff,
             keptCount: done.kept.byRuleCount + done.kept.heldCount)
         now.isUnmatched = !step.isMatched && !hasMatched(record)
-        now.feed = .init(past, record, newest: step.newest, clock)
+        now.feed = step.newest.map { past.feed(of: record, upTo: $0) ?? .init(newest: $0, since: clock) }
         // If this run got less far, the cutoff at which an earlier run left nothing stays known.
         if leftNone, let last = past.first(where: { $0.key == now.key }), last.leftNone, now.cutoff < last.cutoff,
             restoredTables(since: last).isEmpty, last.record.choosesRows(as: record)

@@ -11,8 +11,6 @@ package struct SavedPlan: Hashable, Sendable {
         package var oldest: Instant?
         package var newest: Instant?
         package var keys = KeyList.numbers([])
-
-        package init(name: String) { self.name = name }
     }
 
     package var policySHA256: String
@@ -28,14 +26,6 @@ package struct SavedPlan: Hashable, Sendable {
     package var ruleNames: [String] = []
     /// The rules that were not refused.
     package var steps: [Step] = []
-
-    package init(policySHA256: String, store: String, asOf: Instant, made: Instant, validUntil: Instant) {
-        self.policySHA256 = policySHA256
-        self.store = store
-        self.asOf = asOf
-        self.made = made
-        self.validUntil = validUntil
-    }
 
     /// The first line of a plan's file.
     package static let firstLine = "format: retention.plan/1"
@@ -72,22 +62,6 @@ package struct SavedPlan: Hashable, Sendable {
         return body + "sha256: \(Self.hash(body))\n"
     }
 
-    /// Reads a file's text; nil: no dry run wrote it, or it has been changed or cut off.
-    package init?(text: String) {
-        self.init(
-            policySHA256: "", store: "", asOf: .distantPast, made: .distantPast, validUntil: .distantPast)
-        for line in text.utf8.split(separator: UInt8(ascii: "\n")).dropFirst().dropLast() {
-            guard let colon = line.firstIndex(of: UInt8(ascii: ":")), line[colon...].starts(with: ": ".utf8),
-                take(Substring(line[..<colon]), String(Substring(line[colon...].dropFirst(2))))
-            else { return nil }
-        }
-        // A range that is too long is not counted. A file is rejected unless writing it again gives the same text: the order, the number of
-        // lines and the size of numbers must be right.
-        guard steps.allSatisfy({ $0.keys.isInOrder && $0.keys.count != nil }),
-            self.text.utf8.elementsEqual(text.utf8)
-        else { return nil }
-    }
-
     private mutating func take(_ key: Substring, _ value: String) -> Bool {
         switch key {
         case "policy_sha256": policySHA256 = value
@@ -116,6 +90,24 @@ package struct SavedPlan: Hashable, Sendable {
 
     /// The SHA-256 of a text, by which the ledger identifies a plan's file.
     package static func hash(_ body: String) -> String { SHA256.digits(of: body) }
+}
+
+extension SavedPlan {
+    /// Reads a file's text; nil: no dry run wrote it, or it has been changed or cut off.
+    package init?(text: String) {
+        self.init(
+            policySHA256: "", store: "", asOf: .distantPast, made: .distantPast, validUntil: .distantPast)
+        for line in text.utf8.split(separator: UInt8(ascii: "\n")).dropFirst().dropLast() {
+            guard let colon = line.firstIndex(of: UInt8(ascii: ":")), line[colon...].starts(with: ": ".utf8),
+                take(Substring(line[..<colon]), String(Substring(line[colon...].dropFirst(2))))
+            else { return nil }
+        }
+        // A range that is too long is not counted. A file is rejected unless writing it again gives the same text: the order, the number of
+        // lines and the size of numbers must be right.
+        guard steps.allSatisfy({ $0.keys.isInOrder && $0.keys.count != nil }),
+            self.text.utf8.elementsEqual(text.utf8)
+        else { return nil }
+    }
 }
 
 extension SavedPlan.Step {

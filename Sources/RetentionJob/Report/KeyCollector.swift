@@ -1,5 +1,5 @@
 @preconcurrency import Glibc
-package import PriceStore
+import PriceStore
 import RetentionPolicy
 
 /// Collects the keys of a saved plan's rows.
@@ -8,14 +8,12 @@ import RetentionPolicy
 /// all others in the byte order of their lines.
 ///
 /// Memory holds all keys until the end: 8 bytes a row for keys of one integer, otherwise the line.
-package struct KeyCollector {
+struct KeyCollector {
     private var numbers: [Int64] = []
     private var lines: [[UInt8]] = []
 
-    package init() {}
-
     /// Adds the rows of one batch.
-    package mutating func add(_ ids: [ObjectID]) {
+    mutating func add(_ ids: [ObjectID]) {
         for id in ids {
             if id.key.count == 1, case .integer(let number) = id.key[0] {
                 numbers.append(number)
@@ -26,7 +24,7 @@ package struct KeyCollector {
     }
 
     /// The keys of all added rows.
-    package consuming func keys() -> KeyList {
+    consuming func keys() -> KeyList {
         // A table with both kinds has a key column without a type: then all keys are lines.
         guard lines.isEmpty else {
             return .lines((lines + numbers.map { Array("\($0)".utf8) }).sorted { $0.lexicographicallyPrecedes($1) })

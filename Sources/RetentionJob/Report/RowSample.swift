@@ -8,8 +8,6 @@ package struct RowSample: Sendable {
     package var newest: [[StoreValue]] = []
     /// The first rows at or after the cutoff, which stay.
     package var kept: [[StoreValue]] = []
-
-    package init(columns: [String]) { self.columns = columns }
 }
 
 /// The groups of `keep_last` that lose rows and get none.
@@ -30,9 +28,4 @@ package struct Forecast: Hashable, Sendable {
     package var nextWeek: Int
     /// Until the next run is due; nil: it is due, or when is not known.
     package var untilDue: Int?
-
-    package init(nextDay: Int, nextWeek: Int) {
-        self.nextDay = nextDay
-        self.nextWeek = nextWeek
-    }
 }

@@ -60,11 +60,6 @@ extension RunReport {
             package var rule: String
             /// A sentence that says how to accept it.
             package var reason: String
-
-            package init(rule: String, reason: String) {
-                self.rule = rule
-                self.reason = reason
-            }
         }
 
         /// See ``Reported/unknown``.

@@ -114,14 +114,6 @@ package struct RunReport: Sendable {
         package var reason: String
         package var expires: Instant?
         package var state: State
-
-        package init(name: String, entity: String, reason: String, expires: Instant?, state: State) {
-            self.name = name
-            self.entity = entity
-            self.reason = reason
-            self.expires = expires
-            self.state = state
-        }
     }
 
     package var runID: String

@@ -23,13 +23,6 @@ package struct WidenedRule: Sendable {
     package var oldest: Instant?
     package var newest: Instant?
 
-    package init(changes: [RuleChange], removedHolds: [String], run: String?, ended: Instant?) {
-        self.changes = changes
-        self.removedHolds = removedHolds
-        self.run = run
-        self.ended = ended
-    }
-
     /// What is wider, as a clause: `max_age was "300d" and is "60d"`.
     package var text: String {
         var parts = changes.prefix(Self.mostChanges).map(\.text)

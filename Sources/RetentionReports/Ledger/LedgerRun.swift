@@ -89,13 +89,6 @@ package struct LedgerRun: Sendable {
             rowsLeft = left.reduce(0) { $0 + ($1.done.archived ?? 0) }
         }
     }
-
-    package init(number: Int, report: RunReport, outcome: Outcome, process: LedgerProcess) {
-        self.number = number
-        self.report = report
-        self.outcome = outcome
-        self.process = process
-    }
 }
 
 extension LedgerRun {

@@ -187,7 +187,7 @@ import Testing
         let record = RecordedRule(.prices(), entity: "price", date: "at", zone: .utc)
         func carriedOut(_ entity: String) -> RunMemory.CarriedOut {
             .init(
-                record.of(entity), leftNone: false, run: "01RUN", ended: PriceFile.now, cutoff: PriceFile.now,
+                record: record.of(entity), leftNone: false, run: "01RUN", ended: PriceFile.now, cutoff: PriceFile.now,
                 keptCount: 0)
         }
         memory.rules = [carriedOut("price")]

@@ -1,8 +1,9 @@
 import PriceStore
 import RetentionJob
 import RetentionPolicy
-import RetentionReports
 import Testing
+
+@testable import RetentionReports
 
 struct MissedRunsTests {
     private let day: Int64 = 24

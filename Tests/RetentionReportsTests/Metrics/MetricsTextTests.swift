@@ -1,8 +1,9 @@
 import Foundation
 import PriceStore
-import RetentionJob
 import RetentionReports
 import Testing
+
+@testable import RetentionJob
 
 struct MetricsTextTests {
     /// Whoever watches deleted rows alone misses those that went with them.

@@ -1,11 +1,11 @@
 import Foundation
 import PriceStore
-import RetentionJob
 import RetentionPolicy
 import SQLiteStore
 import TestSupport
 import Testing
 
+@testable import RetentionJob
 @testable import RetentionReports
 
 struct ReviewPageTests {

@@ -1,6 +1,7 @@
 import PriceStore
-import RetentionJob
 import RetentionPolicy
+
+@testable import RetentionJob
 
 /// Reports for the tests of their texts.
 enum ReportSample {

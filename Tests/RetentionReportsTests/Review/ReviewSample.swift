@@ -1,7 +1,7 @@
 import PriceStore
-import RetentionJob
 import RetentionPolicy
 
+@testable import RetentionJob
 @testable import RetentionReports
 
 /// A review with a ledger of some nights, which tests change before they read it.
