@@ -258,12 +258,9 @@ enum Arrivals {
         before bound: Instant, _ request: SurveyRequest, among filter: StorePredicate = .all,
         _ reader: any RetentionReader
     ) throws(StoreError) -> Instant? {
-        let rows = StoreFetchRequest(
-            entity: request.entity, predicate: .date(DateRange(request.date, before: bound)) && filter,
-            sortDescriptors: [StoreSortDescriptor(request.date.name, ascending: false)], fetchLimit: 1)
-        return try reader.fetch(rows, attributes: [request.date.name]).first?.first.flatMap {
-            request.date.encoding.read($0, zone: request.date.zone).start
-        }
+        let rows = StorePredicate.date(DateRange(request.date, before: bound)) && filter
+        return try reader.firstDate(
+            request.date, of: StoreFetchRequest(entity: request.entity, predicate: rows), ascending: false)
     }
 
     /// The date of the newest row of a rule that is not in the future; nil: there is none.

@@ -29,11 +29,9 @@ extension Planner {
             guard rule.isEnabled, rule.lacking == nil, let date = rule.date(zone: policy.timezone),
                 try reader.entity(named: rule.entity)?.kind == .table
             else { return false }
-            let newest = StoreFetchRequest(
-                entity: rule.entity, predicate: .date(DateRange(date, from: lastRun, before: soon)),
-                sortDescriptors: [StoreSortDescriptor(date.name, ascending: false)], fetchLimit: 1)
-            let value = try reader.fetch(newest, attributes: [date.name]).first?.first
-            return value.flatMap { date.encoding.read($0, zone: date.zone).start.map { $0 > lastRun } } == true
+            let since = StoreFetchRequest(
+                entity: rule.entity, predicate: .date(DateRange(date, from: lastRun, before: soon)))
+            return try reader.firstDate(date, of: since, ascending: false).map { $0 > lastRun } == true
         }
     }
 }

@@ -17,9 +17,7 @@ extension Rule {
                 latest: latest, trustsZero: earliest != nil || longer != nil)
         }
     }
-}
 
-extension Rule {
     /// What the rows become when they are deleted; nil: they become nothing.
     func rollupRequest(_ date: DateAttribute) -> Rollup? {
         rollup.map { setting in
@@ -27,6 +25,19 @@ extension Rule {
                 target: setting.target, buckets: setting.buckets, groupedBy: setting.per,
                 source: setting.price.map { .prices($0, volume: setting.volume) } ?? .candles(setting.sourceNames),
                 names: setting.names, date: date, allowsNonPositive: setting.allowsNonPositive)
+        }
+    }
+}
+
+extension StoreReader {
+    /// The first date of some rows; nil: there is no row, or its date cannot be read.
+    func firstDate(
+        _ date: DateAttribute, of rows: StoreFetchRequest, ascending: Bool = true
+    ) throws(StoreError) -> Instant? {
+        var rows = rows
+        (rows.sortDescriptors, rows.fetchLimit) = ([StoreSortDescriptor(date.name, ascending: ascending)], 1)
+        return try fetch(rows, attributes: [date.name]).first?.first.flatMap {
+            date.encoding.read($0, zone: date.zone).start
         }
     }
 }

@@ -52,7 +52,7 @@ package struct DryRun {
             } else {
                 obstacle = try rehearsal.transaction(.normal) { try predict(&report, rehearsal) }
             }
-            status.isBudgetSpent = report.pending.isInterrupted
+            if report.pending.isInterrupted { status.note(RunStatus.tryAgain) }
         } catch let error as StoreError {
             report.rules = []
             obstacle = error

@@ -48,7 +48,7 @@ extension Run {
         for index in report.rules.indices {
             guard let difference = report.rules[index].done.archiveDifference else { continue }
             report.rules[index].outcome = .failed
-            status.hasRefusedRule = true
+            status.note(RunStatus.refused)
             let earlier = report.rules[index].message.map { $0 + "; " } ?? ""
             report.rules[index].message = "\(earlier)\(difference)"
         }

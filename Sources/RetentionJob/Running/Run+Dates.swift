@@ -4,9 +4,7 @@ import RetentionPolicy
 extension Run {
     /// The date of the oldest row that a rule is about to delete; nil: unknown without reading all rows.
     func oldest(of step: Plan.Step, preceding: ArraySlice<Plan.Step>) throws(StoreError) -> Instant? {
-        let isAlone = !preceding.contains {
-            $0.request != nil && $0.request?.entity == step.request?.entity
-        }
+        let isAlone = !preceding.contains { $0.request != nil && $0.request?.entity == step.request?.entity }
         // The oldest readable row is the oldest deleted one, unless another rule, `keep_last`, `thin` or a hold affects it.
         if isAlone, step.isByDateAlone { return step.survey.dates.oldest }
         if let oldest = step.survey.dates.oldestExpired { return oldest }
@@ -18,11 +16,9 @@ extension Run {
         let rule = report.rules[index]
         if rule.outcome == .completed, rule.done.deleted > 0, rule.left.expired == 0 {
             report.rules[index].done.newest = rule.planned.newestExpired
-        } else {
+        } else if rule.done.deleted == 0 || !isOldestFirst {
             // If it stopped, only the oldest date of the deleted rows is known.
-            if rule.done.deleted == 0 || !isOldestFirst {
-                report.rules[index].done.oldest = nil
-            }
+            report.rules[index].done.oldest = nil
         }
         report.rules[index].left.oldest = nil
         guard rule.left.expired > 0 else { return }
@@ -52,10 +48,6 @@ extension Run {
     /// The first date of some rows. Text of different shapes is not in date order, so it is not read.
     func oldest(_ rows: StoreFetchRequest, of step: Plan.Step) throws(StoreError) -> Instant? {
         guard let date = step.rule.date(zone: setup.policy.timezone), date.encoding.isNumeric else { return nil }
-        var request = rows
-        request.sortDescriptors = [StoreSortDescriptor(date.name)]
-        request.fetchLimit = 1
-        let value = try writer.fetch(request, attributes: [date.name]).first?.first
-        return value.flatMap { date.encoding.read($0, zone: date.zone).start }
+        return try writer.firstDate(date, of: rows)
     }
 }

@@ -105,8 +105,7 @@ extension Run {
                 report.rules[index].left.expired = try deletion.remainingCount(besides: others)
                 loop.didCount(residue: report.rules[index].left.expired)
             case .stop(let reason, _):
-                conclude(index, reason, lockedBy: deletion.outline.locker)
-                return
+                return conclude(index, reason, lockedBy: deletion.outline.locker)
             }
         }
     }
@@ -133,44 +132,36 @@ extension Run {
     }
 
     private func conclude(_ index: Int, _ reason: BatchLoop.Reason, lockedBy locker: String?) {
-        let residue = report.rules[index].left.expired
-        switch reason {
-        case _ where residue == 0:
-            report.rules[index].outcome = .completed
-        case .finished where locker != nil:
-            report.rules[index].outcome = .interrupted
-            report.rules[index].message =
-                "\(Figures.count(residue, "expired row", "is", "are")) left: the run skipped rows that "
-                + "\(locker ?? "another session") has locked"
-            status.failures.append(.busy)
-        case .finished
-        where setup.options.savedPlan == nil && report.rules[index].done.deleted == 0
-            && 1...residue ~= report.rules[index].planned.expired && report.rules[index].planned.triggers.isEmpty:
-            report.rules[index].outcome = .interrupted
-            report.rules[index].message =
-                "no row was deleted, and all \(Figures.count(residue, "expired row", "is", "are")) left; another program inserts or "
-                + "changes rows; run again"
-            status.failures.append(.busy)
-        case .finished
-        where setup.options.savedPlan == nil && residue >= report.rules[index].planned.expired
-            && !report.rules[index].planned.triggers.isEmpty:
-            let deletedCount = report.rules[index].done.deleted
-            report.rules[index].outcome = .failed
-            report.rules[index].message =
-                (deletedCount == 0
-                    ? "no row was deleted, and all \(Figures.count(residue, "expired row", "is", "are")) left; "
-                    : "\(Figures.count(deletedCount, "row", "was", "were")) deleted, and as many expired rows "
-                        + "are left as before: \(Figures.grouped(residue)); ")
-                + "a trigger (\(report.rules[index].planned.triggers.joined(separator: ", "))) or another program "
-                + (deletedCount == 0 ? "keeps the rows" : "inserts or changes rows")
-            status.hasRefusedRule = true
-        case .finished:
-            report.rules[index].outcome = .completed
-        case .interrupted:
-            report.rules[index].outcome = .interrupted
-            report.rules[index].message =
-                "\(reasonToStop); \(Figures.count(residue, "expired row", "is", "are")) left"
+        let rule = report.rules[index]
+        let (residue, triggers) = (rule.left.expired, rule.planned.triggers)
+        let left = "\(Figures.count(residue, "expired row", "is", "are")) left"
+        func end(_ outcome: RunReport.Outcome, _ message: String, _ code: Int32? = nil) {
+            (report.rules[index].outcome, report.rules[index].message) = (outcome, message)
+            if let code { status.note(code) }
+        }
+        report.rules[index].outcome = .completed
+        guard residue > 0 else { return }
+        guard reason == .finished else {
             noteInterruption(rowsRemain: true)
+            return end(.interrupted, "\(reasonToStop); \(left)")
+        }
+        if let locker {
+            return end(
+                .interrupted, "\(left): the run skipped rows that \(locker) has locked", RunStatus.tryAgain)
+        }
+        // Fewer have come or changed since the plan. A saved plan says which rows go.
+        guard setup.options.savedPlan == nil, residue >= rule.planned.expired else { return }
+        let none = rule.done.deleted == 0 ? "no row was deleted, and all \(left); " : nil
+        if triggers.isEmpty, let none {
+            end(.interrupted, none + "another program inserts or changes rows; run again", RunStatus.tryAgain)
+        } else if !triggers.isEmpty {
+            let some =
+                "\(Figures.count(rule.done.deleted, "row", "was", "were")) deleted, and as many expired rows are left as before: "
+                + "\(Figures.grouped(residue)); "
+            end(
+                .failed,
+                (none ?? some) + "a trigger (\(triggers.joined(separator: ", "))) or another program "
+                    + (none == nil ? "inserts or changes rows" : "keeps the rows"), RunStatus.refused)
         }
     }
 

@@ -91,12 +91,12 @@ package final class Run {
             reclaim(after: plan)
         } catch let error as PolicyError {
             mistake = error
-            status.hasPolicyError = true
+            status.note(RunStatus.wrongPolicy)
             report.failure = error.reason
         } catch {
             end(because: error)
         }
-        finish()
+        finish(writesFigures: mistake == nil)
         if let mistake { throw mistake }
         return report
     }
@@ -194,13 +194,13 @@ package final class Run {
     }
 
     /// Records the run. If that fails, the deletes stay, and the exit status shows it.
-    private func finish() {
+    private func finish(writesFigures: Bool) {
         status.note(report)
         report.exitCode = status.exitCode
         report.finished = setup.clock()
         // An unreadable size is not a reason to fail.
         if !isOver { measure() }
-        tryFigures()
+        if writesFigures { tryFigures() }
         noteArchiveEnd()
         let old = findOldArchives()
         do {
@@ -222,7 +222,7 @@ package final class Run {
 
     /// Writes the figures once before the run is recorded. If that fails, the run stays done, and its exit status shows it.
     private func tryFigures() {
-        guard !status.hasPolicyError, let write = setup.willRecord else { return }
+        guard let write = setup.willRecord else { return }
         do throws(StoreError) {
             try write(report)
         } catch {
@@ -263,9 +263,9 @@ package final class Run {
     /// Records why work remains: a signal, or the time budget. The budget matters only if rows remain.
     func noteInterruption(rowsRemain: Bool) {
         if let number = signal() {
-            status.signal = number
+            status.note(signal: number)
         } else if rowsRemain, isBudgetSpent {
-            status.isBudgetSpent = true
+            status.note(RunStatus.tryAgain)
         }
     }
 

@@ -149,13 +149,10 @@ package final class RunLock {
 
     /// The path of a store's lock file.
     private static func lockPath(of storePath: String) throws(Failure) -> String {
-        guard let real = realpath(storePath, nil) else {
-            let path = storePath + ending
-            if errno == EACCES { throw .permission(path: path, reason: String(systemError: errno)) }
-            throw .cannotCreate(path: path, reason: String(systemError: errno))
-        }
-        defer { free(real) }
-        return String(cString: real) + ending
+        if let real = FilePlace.realPath(storePath) { return real + ending }
+        let code = errno
+        let (path, reason) = (storePath + ending, String(systemError: code))
+        throw code == EACCES ? .permission(path: path, reason: reason) : .cannotCreate(path: path, reason: reason)
     }
 
     private static func openFailure(path: String) -> Failure {

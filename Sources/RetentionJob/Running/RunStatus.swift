@@ -1,52 +1,42 @@
 package import PriceStore
 
-/// The exit status of a run: a function of what happened, and of nothing else.
+/// The exit status of a run: the worst of what happened, and of nothing else.
 package struct RunStatus: Hashable, Sendable {
-    /// The signal that stopped the run with work left; nil: none did.
-    package var signal: Int32?
-    /// Kinds of errors that ended the run or failed a rule.
-    package var failures: [StoreError.Kind] = []
-    /// Whether an error of an unknown kind occurred, which is a defect.
-    package var hasDefect = false
-    /// Whether the policy does not match the store.
-    package var hasPolicyError = false
-    /// Whether the time budget was spent with rows remaining.
-    package var isBudgetSpent = false
-    /// Whether a rule was refused, or a trigger or constraint of the store failed one.
-    package var hasRefusedRule = false
-    /// Whether a pending line or file was bad.
-    package var hasBadPending = false
+    /// A rule was refused, a trigger or constraint of the store failed one, or a pending line or file was bad.
+    package static let refused: Int32 = 65
+    /// The time budget was spent with rows remaining, or the store was busy.
+    package static let tryAgain: Int32 = 75
+    /// The policy does not match the store.
+    package static let wrongPolicy: Int32 = 78
+
+    /// What happened, as exit statuses.
+    private var codes: Set<Int32> = []
 
     package init() {}
 
     /// The exit status: a signal, then 69 to 77 (the smallest of them, but 75 last), then 65.
     ///
     /// 66 and 78 come before these: such a run has done nothing else.
-    package var exitCode: Int32 {
-        if let signal { return 128 + signal }
-        var codes = failures.map(Self.exitCode(of:))
-        if hasDefect { codes.append(70) }
-        if hasPolicyError { codes.append(78) }
-        if isBudgetSpent { codes.append(75) }
-        if hasRefusedRule || hasBadPending { codes.append(65) }
-        return Self.worst(of: codes)
-    }
+    package var exitCode: Int32 { Self.worst(of: codes) }
 
     /// The exit status that says most of several, in the order of ``exitCode``; 0: there is none.
-    package static func worst(of codes: [Int32]) -> Int32 { codes.max { rank($0) < rank($1) } ?? 0 }
+    package static func worst(of codes: some Sequence<Int32>) -> Int32 { codes.max { rank($0) < rank($1) } ?? 0 }
+
+    /// Adds something that happened.
+    package mutating func note(_ code: Int32) { codes.insert(code) }
+
+    /// Adds the signal that stopped the run with work left.
+    package mutating func note(signal number: Int32) { note(128 + number) }
 
     /// Adds the results of the rules and the pending files of a report.
     package mutating func note(_ report: RunReport) {
-        if !report.pending.refused.isEmpty { hasBadPending = true }
-        if report.rules.contains(where: { $0.outcome == .refused }) { hasRefusedRule = true }
+        let isRefused = report.rules.contains { $0.outcome == .refused }
+        if isRefused || !report.pending.refused.isEmpty { note(Self.refused) }
     }
 
-    /// Adds an error.
+    /// Adds an error. One of an unknown kind is a defect.
     package mutating func note(_ error: any Error) {
-        switch error {
-        case let error as StoreError: failures.append(error.kind)
-        default: hasDefect = true
-        }
+        note((error as? StoreError).map { Self.exitCode(of: $0.kind) } ?? 70)
     }
 
     /// The exit status for a kind of error.

@@ -135,7 +135,7 @@ package final class Undo {
         report.undo = undo
         report.warnings += undo.leftOut(of: tables).map { "\(Self.outOfStep): \($0)" }
         var status = RunStatus()
-        status.hasRefusedRule = undo.hasDifferences || undo.needsTriggerChoice
+        if undo.hasDifferences || undo.needsTriggerChoice { status.note(RunStatus.refused) }
         report.exitCode = status.exitCode
         report.finished = setup.clock()
         return report
@@ -332,7 +332,7 @@ package final class Undo {
 
     private func noteInterruption() {
         undo.isInterrupted = true
-        if let number = signal() { status.signal = number } else { status.isBudgetSpent = true }
+        if let number = signal() { status.note(signal: number) } else { status.note(RunStatus.tryAgain) }
         report.warn(logger, "undo stopped", "some rows are not restored yet; run the same undo again to continue")
     }
 
@@ -340,7 +340,7 @@ package final class Undo {
     private func finish() {
         noteTriggers()
         for text in undo.leftOut(of: tables) { report.warn(logger, "\(Self.outOfStep)", text) }
-        status.hasRefusedRule = undo.hasDifferences
+        if undo.hasDifferences { status.note(RunStatus.refused) }
         report.undo = undo
         report.exitCode = status.exitCode
         report.finished = setup.clock()

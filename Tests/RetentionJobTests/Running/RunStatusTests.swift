@@ -2,7 +2,6 @@ import PriceStore
 import RetentionJob
 import Testing
 
-/// Which of several things that happened decides. The code of each kind of error is in `ExitStatusTests`.
 @Suite struct RunStatusTests {
     struct Row: CustomTestStringConvertible {
         var name: String
@@ -19,45 +18,50 @@ import Testing
     }
 
     static let rows = [
-        Row("nothing happened", 0) { _ in }, Row("a refused rule", 65) { $0.hasRefusedRule = true },
-        Row("a bad pending line", 65) { $0.hasBadPending = true },
-        Row("the budget spent", 75) { $0.isBudgetSpent = true },
-        Row("a defect", 70) { $0.hasDefect = true },
+        Row("nothing happened", 0) { _ in },
+        Row("a refused rule", 65) { $0.note(RunStatus.refused) },
+        Row("the budget spent", 75) { $0.note(RunStatus.tryAgain) },
+        Row("a policy error", 78) { $0.note(RunStatus.wrongPolicy) },
+        Row("a defect", 70) { $0.note(CancellationError()) },
         Row("a missing store before a refusal", 66) {
-            $0.failures = [.missing]
-            $0.hasRefusedRule = true
+            $0.fail(.missing)
+            $0.note(RunStatus.refused)
         },
-        Row("SIGINT", 130) { $0.signal = 2 }, Row("SIGTERM", 143) { $0.signal = 15 },
+        Row("SIGINT", 130) { $0.note(signal: 2) },
+        Row("SIGTERM", 143) { $0.note(signal: 15) },
         Row("a signal before all else", 143) {
-            $0.signal = 15
-            $0.hasRefusedRule = true
-            $0.hasDefect = true
-            $0.failures = [.inputOutput]
+            $0.note(signal: 15)
+            $0.note(RunStatus.refused)
+            $0.note(CancellationError())
+            $0.fail(.inputOutput)
         },
         Row("an error before a refusal", 74) {
-            $0.failures = [.inputOutput]
-            $0.hasRefusedRule = true
+            $0.fail(.inputOutput)
+            $0.note(RunStatus.refused)
         },
         Row("the budget before a refusal", 75) {
-            $0.isBudgetSpent = true
-            $0.hasRefusedRule = true
-            $0.hasBadPending = true
+            $0.note(RunStatus.tryAgain)
+            $0.note(RunStatus.refused)
         },
         Row("an error before the budget", 74) {
-            $0.failures = [.inputOutput]
-            $0.isBudgetSpent = true
+            $0.fail(.inputOutput)
+            $0.note(RunStatus.tryAgain)
         },
         Row("a defect before an error", 70) {
-            $0.failures = [.inputOutput]
-            $0.hasDefect = true
-        }, Row("no permission before busy", 77) { $0.failures = [.permission, .busy] },
-        Row("a raised trigger after the budget", 75) {
-            $0.failures = [.constraint]
-            $0.isBudgetSpent = true
-        }, Row("a policy error alone", 78) { $0.hasPolicyError = true },
+            $0.fail(.inputOutput)
+            $0.note(CancellationError())
+        },
+        Row("no permission before busy", 77) {
+            $0.fail(.permission)
+            $0.fail(.busy)
+        },
     ]
 
     @Test(arguments: rows) func hasTheExitCode(_ row: Row) {
         #expect(row.status.exitCode == row.exitCode)
     }
+}
+
+extension RunStatus {
+    fileprivate mutating func fail(_ kind: StoreError.Kind) { note(StoreError(kind, store: "s", message: "m")) }
 }
