@@ -53,9 +53,9 @@ extension PendingFolder {
                 continue
             }
             guard entity.kind == .table else {
-                let kind = entity.kind == .view ? "a view" : "a virtual table"
                 diagnostics.append(
-                    Diagnostic(at: mark, "'\(entity.name)' is \(kind); pending rows are saved to a table only"))
+                    Diagnostic(
+                        at: mark, "'\(entity.name)' is \(entity.kind.phrase); pending rows are saved to a table only"))
                 continue
             }
             diagnostics += formatDiagnostics(source, entity, dates)

@@ -14,7 +14,7 @@ package struct HoldPlan: Sendable {
     }
 
     /// A hold that cannot be evaluated.
-    package struct Unusable: Sendable {
+    package struct Unusable: Error {
         package var hold: Hold
         /// Its entity; nil: the store has no such entity, so the hold may concern any.
         package var entity: String?
@@ -44,30 +44,25 @@ package struct HoldPlan: Sendable {
         _ policy: Policy, clock: Instant, lastRun: Instant? = nil, reader: any RetentionReader
     ) throws(StoreError) {
         for hold in policy.holds {
+            func warn(_ title: String, _ text: String) {
+                warnings.append((hold, title, "the hold '\(hold.name)' \(text)"))
+            }
             if hold.hasEnded(at: clock), let expires = hold.expires {
                 ended.append(hold)
-                warnings.append(
-                    (
-                        hold, "hold ended",
-                        "the hold '\(hold.name)' ended at \(Figures.instant(expires)) and keeps nothing; remove it from the policy"
-                    ))
+                warn("hold ended", "ended at \(Figures.instant(expires)) and keeps nothing; remove it from the policy")
                 continue
             }
             let dues = Self.notices.compactMap { hold.expires?.advanced(byMicroseconds: -$0 * 86_400_000_000) }
             if let expires = hold.expires, dues.contains(where: { $0 <= clock && lastRun ?? .distantPast < $0 }) {
-                warnings.append(
-                    (
-                        hold, "hold ends soon",
-                        "the hold '\(hold.name)' ends at \(Figures.instant(expires)); after that the rules delete what it keeps"
-                    ))
+                warn(
+                    "hold ends soon",
+                    "ends at \(Figures.instant(expires)); after that the rules delete what it keeps")
             }
             switch try Self.look(for: hold, policy, reader) {
             case .failure(let found): unusable.append(found)
             case .success(let found):
                 inForce.append(found)
-                guard !found.hasRows else { continue }
-                warnings.append(
-                    (hold, "hold matches nothing", "the hold '\(hold.name)' matches no row of \(found.rows.entity)"))
+                if !found.hasRows { warn("hold matches nothing", "matches no row of \(found.rows.entity)") }
             }
         }
     }
@@ -114,14 +109,9 @@ package struct HoldPlan: Sendable {
 
     // MARK: One hold
 
-    private enum Found {
-        case success(InForce)
-        case failure(Unusable)
-    }
-
-    private static func look(for hold: Hold, _ policy: Policy, _ reader: any RetentionReader) throws(StoreError)
-        -> Found
-    {
+    private static func look(
+        for hold: Hold, _ policy: Policy, _ reader: any RetentionReader
+    ) throws(StoreError) -> Result<InForce, Unusable> {
         let stored = try reader.entity(named: hold.entity)
         guard let entity = if let stored { stored } else { try policy.candles(hold.entity, reader) } else {
             if hold.skipsMissing {
@@ -130,18 +120,14 @@ package struct HoldPlan: Sendable {
             }
             let hint = NearestName.suggestion(for: hold.entity, in: try reader.entityNames(), otherwise: "")
             let skip = policy.isOneOfMany ? "; with missing: skip the hold is only for stores that have it" : ""
-            return .failure(
-                Unusable(hold: hold, entity: nil, reason: "the store has no entity '\(hold.entity)'\(hint)\(skip)"))
+            return .failure(Unusable(hold: hold, reason: "the store has no entity '\(hold.entity)'\(hint)\(skip)"))
         }
-        func unusable(_ reason: String) -> Found {
+        func unusable(_ reason: String) -> Result<InForce, Unusable> {
             .failure(Unusable(hold: hold, entity: entity.name, reason: reason))
         }
         guard entity.kind == .table else {
             // It is unknown from which tables its rows come.
-            return .failure(
-                Unusable(
-                    hold: hold, entity: nil,
-                    reason: "\(entity.name) is \(entity.kind == .view ? "a view" : "a virtual table")"))
+            return .failure(Unusable(hold: hold, reason: "\(entity.name) is \(entity.kind.phrase)"))
         }
         if let name = hold.filter.allAttributeNames.first(where: { entity.attribute(named: $0) == nil }) {
             let hint = NearestName.suggestion(for: name, in: entity.attributes.map(\.name), otherwise: "")
@@ -190,9 +176,9 @@ package struct HoldPlan: Sendable {
     }
 
     /// The rows that a hold of another policy covers, with dates read as in this policy's rules; nil: it cannot be evaluated.
-    package static func find(_ hold: Hold, _ policy: Policy, _ reader: any RetentionReader) throws(StoreError)
-        -> InForce?
-    {
+    static func find(
+        _ hold: Hold, _ policy: Policy, _ reader: any RetentionReader
+    ) throws(StoreError) -> InForce? {
         guard case .success(let found) = try look(for: hold, policy, reader) else { return nil }
         return found
     }
@@ -205,12 +191,14 @@ package struct HoldPlan: Sendable {
     package func refusal(
         of rule: Rule, _ entity: Entity, preceding: [BatchDeleteRequest] = [], in reader: any RetentionReader
     ) throws(StoreError) -> Refusal? {
+        func refusal(_ reason: String, instead: String) -> Refusal {
+            Refusal(unacceptable: .holdUnusable, of: rule.entity, reason, instead: instead)
+        }
         if let setting = rule.rollup, let target = try reader.entity(named: setting.target) {
             for found in inForce where found.rows.entity == target.name {
                 let others = Set(found.rows.rows.allAttributeNames.map(\.folded)).subtracting(setting.key.map(\.folded))
                 guard let name = others.min() else { continue }
-                return Refusal(
-                    unacceptable: .holdUnusable, of: rule.entity,
+                return refusal(
                     "the hold '\(found.hold.name)' keeps candles of \(target.name) by \(name), which the rule may change",
                     instead: "hold candles by \(setting.key.joined(separator: ", ")) only")
             }
@@ -221,17 +209,14 @@ package struct HoldPlan: Sendable {
             guard let (name, parent) = try clearedAttribute(of: found.rows, by: own, preceding, reader) else {
                 continue
             }
-            return Refusal(
-                unacceptable: .holdUnusable, of: rule.entity,
+            return refusal(
                 "the hold '\(found.hold.name)' keeps rows of \(found.rows.entity) by \(name), which a delete from \(parent) "
                     + "may clear; then it is unknown which of them this rule may delete",
                 instead: "name other attributes of \(found.rows.entity) in the hold")
         }
-        if let found = try reader.obstacle(
-            to: inForce.filter(\.isThere).map(\.rows), of: own, writing: rule.rollup?.target)
-        {
-            return Refusal(
-                unacceptable: .holdUnusable, of: rule.entity, found.text, instead: "remove the trigger or the hold")
+        let held = inForce.filter(\.isThere).map(\.rows)
+        if let found = try reader.obstacle(to: held, of: own, writing: rule.rollup?.target) {
+            return refusal(found.text, instead: "remove the trigger or the hold")
         }
         for found in unusable {
             if let other = found.entity,
@@ -241,8 +226,7 @@ package struct HoldPlan: Sendable {
             {
                 continue
             }
-            return Refusal(
-                unacceptable: .holdUnusable, of: rule.entity,
+            return refusal(
                 "the hold '\(found.hold.name)' cannot be evaluated, and may keep rows that the rule would delete: "
                     + found.reason, instead: "correct the hold, or remove it from the policy")
         }
@@ -314,15 +298,14 @@ extension Policy {
 extension Plan {
     /// The holds as reported.
     var holdReports: [(hold: Hold, report: RunReport.HoldReport)] {
-        func report(_ hold: Hold, _ state: RunReport.HoldReport.State) -> (hold: Hold, report: RunReport.HoldReport) {
-            (
-                hold,
-                RunReport.HoldReport(
-                    name: hold.name, entity: hold.entity, reason: hold.reason, expires: hold.expires, state: state)
-            )
+        let states: [(hold: Hold, state: RunReport.HoldReport.State)] =
+            holds.inForce.map { ($0.hold, .inForce) } + holds.unusable.map { ($0.hold, .unusable) }
+            + holds.ended.map { ($0, .ended) }
+        return states.map { hold, state in
+            let report = RunReport.HoldReport(
+                name: hold.name, entity: hold.entity, reason: hold.reason, expires: hold.expires, state: state)
+            return (hold, report)
         }
-        return holds.inForce.map { report($0.hold, .inForce) } + holds.unusable.map { report($0.hold, .unusable) }
-            + holds.ended.map { report($0, .ended) }
     }
 }
 

@@ -1,5 +1,16 @@
 package import PriceStore
 
+extension Entity.Kind {
+    /// The words for this kind.
+    package var phrase: String {
+        switch self {
+        case .table: "a table"
+        case .view: "a view"
+        case .virtual: "a virtual table"
+        }
+    }
+}
+
 extension Survey.Unreadable {
     /// The words for this kind in a report for people.
     package var reportPhrase: String {

@@ -149,7 +149,7 @@ extension Run {
             return end(
                 .interrupted, "\(left): the run skipped rows that \(locker) has locked", RunStatus.tryAgain)
         }
-        // Fewer have come or changed since the plan. A saved plan says which rows go.
+        // A few may have arrived or changed since the plan. A saved plan says which rows go.
         guard setup.options.savedPlan == nil, residue >= rule.planned.expired else { return }
         let none = rule.done.deleted == 0 ? "no row was deleted, and all \(left); " : nil
         if triggers.isEmpty, let none {

@@ -3,10 +3,8 @@ import RetentionJob
 
 /// Entities that get no rule of their own: lists, and those whose rows go with others.
 extension PolicyDraft {
-    typealias Inspected = StoreInspection.EntityInspection
-
     /// Why an entity is a list and not a history, as a clause; nil: it may be a history.
-    func listReason(_ entity: Inspected, _ date: StoreInspection.DateInspection) -> String? {
+    func listReason(_ entity: Inspected, _ date: DateInspection) -> String? {
         let words = AttributeWords.split(entity.entity.name)
         if words.last.map(Self.listWords.contains) ?? false || Self.anywhere.contains(where: words.contains)
             || ["key", "value"].allSatisfy(words.contains)
@@ -26,7 +24,7 @@ extension PolicyDraft {
 
     /// Why each row of an entity is a thing with its latest values, or a member, and not one of many events, as a clause; nil: it may be
     /// one of many.
-    private func memberReason(_ entity: Inspected, _ date: StoreInspection.DateInspection) -> String? {
+    private func memberReason(_ entity: Inspected, _ date: DateInspection) -> String? {
         func saysThing(_ attribute: Attribute) -> Bool {
             attribute.affinity == .text
                 && AttributeWords.split(attribute.name).last.map(Self.thingWords.contains) ?? false
@@ -47,9 +45,7 @@ extension PolicyDraft {
     }
 
     /// Whether a key of several attributes, such as a symbol and a level, has no date, and all rows are from one hour: nothing is added.
-    private func isOfOneHour(
-        _ entity: Inspected, _ date: StoreInspection.DateInspection, key: [Attribute]
-    ) -> Bool {
+    private func isOfOneHour(_ entity: Inspected, _ date: DateInspection, key: [Attribute]) -> Bool {
         guard let oldest = date.oldest, let newest = date.newest, newest.since(oldest) <= .seconds(3600) else {
             return false
         }

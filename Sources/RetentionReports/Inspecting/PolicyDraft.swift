@@ -5,6 +5,9 @@ import RetentionPolicy
 /// A draft of a policy for a store. It has one disabled rule for each entity that seems to have dated rows, complete except for the age,
 /// which a person must choose.
 package struct PolicyDraft {
+    typealias Inspected = StoreInspection.EntityInspection
+    typealias DateInspection = StoreInspection.DateInspection
+
     let inspection: StoreInspection
     /// The relationships from other entities, by the entity to which they refer.
     private(set) var keys: [String: [Relationship]] = [:]
@@ -100,7 +103,7 @@ package struct PolicyDraft {
     // MARK: Contents of a rule
 
     /// The date of an entity's rule; nil: it needs none.
-    func date(of entity: StoreInspection.EntityInspection) -> StoreInspection.DateInspection? {
+    func date(of entity: Inspected) -> DateInspection? {
         parent(of: entity) == nil ? ownDate(of: entity) : nil
     }
 
@@ -109,7 +112,7 @@ package struct PolicyDraft {
     /// Of rows that begin and end it is the end. Otherwise the time of an event is preferred to that of the row's creation, and these to
     /// when it was loaded or changed; a date with an index to one without. Of two equal dates the later one is used, because it deletes
     /// fewer rows.
-    func ownDate(of entity: StoreInspection.EntityInspection) -> StoreInspection.DateInspection? {
+    func ownDate(of entity: Inspected) -> DateInspection? {
         guard entity.entity.kind == .table, Self.ownRecords[entity.entity.name] == nil, !inheritsDate(entity),
             let best = bestDate(of: entity), listReason(entity, best) == nil
         else { return nil }
@@ -121,9 +124,9 @@ package struct PolicyDraft {
         Entity.persistentHistory: "Core Data's own history; a rule with this entity and max_age shortens it",
     ]
 
-    func bestDate(of entity: StoreInspection.EntityInspection) -> StoreInspection.DateInspection? {
+    func bestDate(of entity: Inspected) -> DateInspection? {
         if entity.rowCount == 0, hasRows { return nil }
-        func rank(_ date: StoreInspection.DateInspection) -> [Int] {
+        func rank(_ date: DateInspection) -> [Int] {
             let certainties: [DateRecognition.Certainty] = [.declared, .sure, .likely]
             return [
                 isEnd(date, of: entity) || (date.readableCount ?? 0) * 2 >= entity.rowCount ?? 0 ? 0 : 1,
@@ -140,9 +143,7 @@ package struct PolicyDraft {
     }
 
     /// Why no rule is proposed for a date, as a sentence without a full stop; nil: one may be.
-    private func obstacle(
-        to date: StoreInspection.DateInspection, of entity: StoreInspection.EntityInspection
-    ) -> String? {
+    private func obstacle(to date: DateInspection, of entity: Inspected) -> String? {
         let recognition = date.recognition
         switch recognition.certainty {
         case .mixed, .none: return recognition.reason
@@ -173,16 +174,13 @@ package struct PolicyDraft {
     }
 
     /// A price may look like a date, but not like this one.
-    private func isDate(_ date: StoreInspection.DateInspection) -> Bool {
+    private func isDate(_ date: DateInspection) -> Bool {
         date.recognition.isNamedAsDate || date.recognition.encoding == .iso8601
     }
 
     /// Whether rows must not expire by a date because another one says when they end: they begin at the first, or at a date with the name
     /// of a beginning, or the first only says when they were stored.
-    private func isEnd(
-        _ end: StoreInspection.DateInspection, insteadOf date: StoreInspection.DateInspection,
-        _ entity: StoreInspection.EntityInspection
-    ) -> Bool {
+    private func isEnd(_ end: DateInspection, insteadOf date: DateInspection, _ entity: Inspected) -> Bool {
         let words = AttributeWords(date.attribute)
         if isEnd(date, of: entity), words.saysEnd || !AttributeWords(end.attribute).saysEnd { return false }
         return entity.dates.contains { other in
@@ -193,15 +191,13 @@ package struct PolicyDraft {
     }
 
     /// Whether a date says when something ends that begins at another one.
-    func isEnd(_ date: StoreInspection.DateInspection, of entity: StoreInspection.EntityInspection) -> Bool {
+    func isEnd(_ date: DateInspection, of entity: Inspected) -> Bool {
         entity.dates.contains { isEnd(date, of: AttributeWords($0.attribute), entity) }
     }
 
     /// Whether a date says when what begins at another one ends; without a common name at least half of the rows need such an end. It may
     /// also lie ahead: then nothing has ended yet.
-    private func isEnd(
-        _ end: StoreInspection.DateInspection, of date: AttributeWords, _ entity: StoreInspection.EntityInspection
-    ) -> Bool {
+    private func isEnd(_ end: DateInspection, of date: AttributeWords, _ entity: Inspected) -> Bool {
         AttributeWords(end.attribute).isEnd(
             of: date, isOfRow: (end.readableCount ?? 0) * 2 >= entity.rowCount ?? 0)
     }
@@ -210,20 +206,16 @@ package struct PolicyDraft {
     private var hasRows: Bool { inspection.entities.contains { $0.dates.contains { $0.newest != nil } } }
 
     /// Whether the rows also belong to a parent entity, which has its own rule.
-    private func inheritsDate(_ entity: StoreInspection.EntityInspection) -> Bool {
+    private func inheritsDate(_ entity: Inspected) -> Bool {
         guard let parent = entity.entity.model?.parent,
             let above = inspection.entities.first(where: { $0.entity.name == parent })
         else { return false }
         return date(of: above) != nil || inheritsDate(above)
     }
 
-    private func reasonWithoutRule(_ entity: StoreInspection.EntityInspection) -> String {
+    private func reasonWithoutRule(_ entity: Inspected) -> String {
         if let trouble = entity.trouble { return "it could not be read: \(trouble)" }
-        switch entity.entity.kind {
-        case .view: return "a view"
-        case .virtual: return "a virtual table"
-        case .table: break
-        }
+        if entity.entity.kind != .table { return entity.entity.kind.phrase }
         if let text = Self.ownRecords[entity.entity.name] { return text }
         if inheritsDate(entity) { return "its rows also belong to \(entity.entity.model?.parent ?? "")" }
         if entity.rowCount == 0 { return "it has no rows" }
@@ -235,9 +227,7 @@ package struct PolicyDraft {
         return reasons.isEmpty ? "no attribute looks like a date" : reasons.joined(separator: ". ")
     }
 
-    private func rule(
-        _ entity: StoreInspection.EntityInspection, _ date: StoreInspection.DateInspection, name: String
-    ) -> [String] {
+    private func rule(_ entity: Inspected, _ date: DateInspection, name: String) -> [String] {
         var lines = note("\(entity.entity.name): \(facts(entity, date))", after: "  # ")
         lines += notes(entity, date).flatMap { note($0, after: "  # ") }
         lines += [
@@ -285,11 +275,8 @@ package struct PolicyDraft {
         return lines
     }
 
-    private func facts(
-        _ entity: StoreInspection.EntityInspection, _ date: StoreInspection.DateInspection
-    ) -> String {
-        var facts = [entity.rowCount.map { Figures.count($0, "row") } ?? "rows not counted"]
-        if let size = entity.sizeBytes { facts.append(Figures.bytes(size)) }
+    private func facts(_ entity: Inspected, _ date: DateInspection) -> String {
+        var facts = entity.figures
         if let oldest = date.oldest, let newest = date.newest {
             facts.append("\(date.attribute.name) from \(oldest.civil.date) to \(newest.civil.date)")
         }
@@ -297,9 +284,7 @@ package struct PolicyDraft {
     }
 
     /// What a person should know before choosing an age.
-    private func notes(
-        _ entity: StoreInspection.EntityInspection, _ date: StoreInspection.DateInspection
-    ) -> [String] {
+    private func notes(_ entity: Inspected, _ date: DateInspection) -> [String] {
         var notes: [String] = []
         switch date.recognition.certainty {
         case .declared: notes.append("The store declares the format: \(date.recognition.encoding?.rawValue ?? "").")

@@ -33,6 +33,12 @@ package struct StoreInspection: Hashable, Sendable {
         package var namesItsRows = false
         /// Why something could not be read; nil: everything was read.
         package var trouble: String?
+
+        /// The number of rows and their size, in words.
+        var figures: [String] {
+            let size = sizeBytes.map { [Figures.bytes($0)] } ?? []
+            return [rowCount.map { Figures.count($0, "row") } ?? "rows not counted"] + size
+        }
     }
 
     /// An attribute that holds dates, or seems to.

@@ -51,14 +51,12 @@ package struct InspectionReport {
     }
 
     private func facts(of entity: StoreInspection.EntityInspection) -> String {
-        var facts = [entity.rowCount.map { Figures.count($0, "row") } ?? "rows not counted"]
-        if let size = entity.sizeBytes { facts.append(Figures.bytes(size)) }
-        switch entity.entity.kind {
-        case .table: break
-        case .view: facts.append("a view")
-        case .virtual: facts.append("a virtual table")
+        var facts = entity.figures
+        if entity.entity.kind != .table {
+            facts.append(entity.entity.kind.phrase)
+        } else if entity.dates.isEmpty, entity.trouble == nil {
+            facts.append("no dates")
         }
-        if entity.dates.isEmpty, entity.entity.kind == .table, entity.trouble == nil { facts.append("no dates") }
         return facts.joined(separator: ", ")
     }
 
@@ -132,7 +130,7 @@ package struct InspectionReport {
                     cells: [
                         SafeText.line(relationship.name), SafeText.line(relationship.destination),
                         SafeText.line(relationship.inverse ?? ""), kind(of: relationship),
-                        relationship.deleteRule.reportWord,
+                        word(relationship.deleteRule.rawValue),
                     ])
             }
         } else {
@@ -141,7 +139,7 @@ package struct InspectionReport {
                 return .init(
                     cells: [
                         SafeText.line(key.sourceAttributes.joined(separator: ", ")), SafeText.line(destination), "",
-                        "foreign key", key.deleteRule.reportWord, key.isIndexed ? "yes" : "none",
+                        "foreign key", word(key.deleteRule.rawValue), key.isIndexed ? "yes" : "none",
                     ])
             }
         }
@@ -154,29 +152,7 @@ package struct InspectionReport {
         if !relationship.isOptional { words.append("required") }
         return words.joined(separator: ", ")
     }
-}
 
-extension Relationship.DeleteRule {
-    /// The rule in reports.
-    fileprivate var reportWord: String {
-        switch self {
-        case .cascade: "cascade"
-        case .nullify: "nullify"
-        case .setDefault: "set_default"
-        case .restrict: "restrict"
-        case .noAction: "no_action"
-        }
-    }
-}
-
-extension ModelRelationship.DeleteRule {
-    /// The rule in reports.
-    fileprivate var reportWord: String {
-        switch self {
-        case .noAction: "no_action"
-        case .nullify: "nullify"
-        case .cascade: "cascade"
-        case .deny: "deny"
-        }
-    }
+    /// A delete rule: `no_action`.
+    private func word(_ deleteRule: String) -> String { AttributeWords.split(deleteRule).joined(separator: "_") }
 }
