@@ -16,22 +16,20 @@ extension RuleCheck {
         for refusal in refusals {
             let cause = refusal.reason.replacing(
                 "refusing to delete from \(rule.entity): ", with: "", maxReplacements: 1)
-            diagnostics.append(
-                Diagnostic(
-                    rule.isEnabled ? .error : .warning, at: rule.marks.value("date_format"),
-                    "the dates look wrong (\(refusal.code.rawValue)): \(cause)"))
+            report(
+                rule.isEnabled ? .error : .warning, at: rule.marks.value("date_format"),
+                "the dates look wrong (\(refusal.code.rawValue)): \(cause)")
         }
         if refusals.isEmpty, let sentence = survey.warningOfUnreadable(rule) {
-            diagnostics.append(Diagnostic(.warning, at: rule.marks.value("date_attribute"), sentence))
+            report(.warning, at: rule.marks.value("date_attribute"), sentence)
         }
         guard refusals.isEmpty, let recognition, recognition.certainty == .likely, recognition.isNamedAsDate,
             let encoding = recognition.encoding, encoding != date.encoding,
             !recognition.alternatives.contains(where: { $0.encoding == date.encoding })
         else { return }
-        diagnostics.append(
-            Diagnostic(
-                .warning, at: rule.marks.value("date_format"),
-                "\(entity.name).\(date.name) does not look like \(date.encoding.rawValue), but like \(encoding.rawValue): "
-                    + recognition.reason))
+        report(
+            .warning, at: rule.marks.value("date_format"),
+            "\(entity.name).\(date.name) does not look like \(date.encoding.rawValue), but like \(encoding.rawValue): "
+                + recognition.reason)
     }
 }

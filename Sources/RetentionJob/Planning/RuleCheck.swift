@@ -13,6 +13,10 @@ struct RuleCheck {
     let isMade: Bool
     var diagnostics: [Diagnostic] = []
 
+    mutating func report(_ severity: Diagnostic.Severity = .error, at mark: Mark, _ text: String) {
+        diagnostics.append(Diagnostic(severity, at: mark, text))
+    }
+
     mutating func run(includingAdvice: Bool) throws(StoreError) {
         guard let entity = try reader.entity(named: rule.entity) else {
             if isMade { return }
@@ -30,7 +34,7 @@ struct RuleCheck {
             complain(name, entity, at: rule.marks.key("where.\(name)"))
         }
         if let trouble = entity.textTrouble(of: rule.rows) {
-            diagnostics.append(Diagnostic(at: rule.marks.value("where.\(trouble.attribute)"), trouble.reason))
+            report(at: rule.marks.value("where.\(trouble.attribute)"), trouble.reason)
         }
         checkGroups("keep_last", rule.keepLast?.per ?? [], entity)
         checkGroups("thin", rule.thin?.per ?? [], entity)
@@ -40,39 +44,31 @@ struct RuleCheck {
             diagnostics.append(found)
         }
         if let column = rule.column, entity.model != nil, entity.attribute(column: column) == nil {
-            diagnostics.append(
-                Diagnostic(
-                    at: rule.marks.value("column"), "\(entity.name) has no attribute in a column '\(column)'"))
+            report(at: rule.marks.value("column"), "\(entity.name) has no attribute in a column '\(column)'")
         }
         if rule.column != nil, entity.model == nil {
-            diagnostics.append(
-                Diagnostic(
-                    at: rule.marks.key("column"),
-                    "'column' is for Core Data stores; here 'date_attribute' names the column itself"))
+            report(
+                at: rule.marks.key("column"),
+                "'column' is for Core Data stores; here 'date_attribute' names the column itself")
         }
         guard let attribute = rule.dateName.flatMap({ entity.attribute(named: $0) }) ?? attribute,
             diagnostics.allSatisfy({ $0.severity != .error })
         else { return }
         guard entity.kind == .table else {
-            let kind = entity.kind == .view ? "a view" : "a virtual table"
-            return reportRefusal("\(entity.name) is \(kind)", nil, includingAdvice)
+            return reportRefusal("\(entity.name) is \(entity.kind.phrase)", nil, includingAdvice)
         }
         guard let date = rule.date(zone: zone) else { return try complainOfMissingFormat(entity, attribute) }
         if let stored = attribute.dateEncoding, stored != date.encoding {
-            diagnostics.append(
-                Diagnostic(
-                    at: rule.marks.value("date_format"),
-                    "the store says that \(entity.name).\(attribute.name) is \(stored.rawValue), not "
-                        + "\(date.encoding.rawValue); leave out date_format"))
-            return
+            return report(
+                at: rule.marks.value("date_format"),
+                "the store says that \(entity.name).\(attribute.name) is \(stored.rawValue), not "
+                    + "\(date.encoding.rawValue); leave out date_format")
         }
         if date.encoding == .native, attribute.dateEncoding != .native {
-            diagnostics.append(
-                Diagnostic(
-                    at: rule.marks.value("date_format"),
-                    "'native' is for the date types of PostgreSQL, and \(entity.name).\(attribute.name) has another type: set the "
-                        + "format of its values"))
-            return
+            return report(
+                at: rule.marks.value("date_format"),
+                "'native' is for the date types of PostgreSQL, and \(entity.name).\(attribute.name) has another type: set the "
+                    + "format of its values")
         }
         if var check = RollupCheck(rule, entity, date, reader) {
             try check.run()
@@ -86,10 +82,9 @@ struct RuleCheck {
 
     /// An error in `check`; a run continues with its other rules.
     private mutating func reportRefusal(_ reason: String, _ remedy: String?, _ isAsked: Bool) {
-        diagnostics.append(
-            Diagnostic(
-                rule.isEnabled && isAsked ? .error : .warning, at: rule.marks.value("entity"),
-                StoreCheck.refusalPhrase + "(unsupported_schema): \(reason)" + (remedy.map { "; " + $0 } ?? "")))
+        report(
+            rule.isEnabled && isAsked ? .error : .warning, at: rule.marks.value("entity"),
+            StoreCheck.refusalPhrase + "(unsupported_schema): \(reason)" + (remedy.map { "; " + $0 } ?? ""))
     }
 
     /// A group that the key identifies has one row, which is always kept.
@@ -99,11 +94,10 @@ struct RuleCheck {
         guard !entity.primaryKey.isEmpty, Set(entity.primaryKey.map(\.folded)).isSubset(of: names.map(\.folded)) else {
             return
         }
-        diagnostics.append(
-            Diagnostic(
-                .warning, at: mark,
-                "'per' names the whole primary key of \(entity.name): each row is a group of its own, and '\(key)' "
-                    + "keeps all rows"))
+        report(
+            .warning, at: mark,
+            "'per' names the whole primary key of \(entity.name): each row is a group of its own, and '\(key)' "
+                + "keeps all rows")
     }
 
     private mutating func complain(_ name: String, _ entity: Entity, at mark: Mark) {
@@ -129,7 +123,7 @@ struct RuleCheck {
                 message += "; " + (found.map(\.reason) ?? "none of the formats reads them as dates")
             }
         }
-        diagnostics.append(Diagnostic(at: rule.marks.value("date_attribute"), message))
+        report(at: rule.marks.value("date_attribute"), message)
     }
 
     /// Advises, without an error, if a format does not suit the column's storage class.
@@ -139,14 +133,12 @@ struct RuleCheck {
         let kind: String
         switch attribute.affinity {
         case .text where date.encoding.isNumeric: kind = "text, and \(format) reads numbers only"
-        case .integer where isText, .real where isText:
-            kind = "numbers, and \(format) reads text only"
+        case .integer where isText, .real where isText: kind = "numbers, and \(format) reads text only"
         default: return
         }
-        diagnostics.append(
-            Diagnostic(
-                .warning, at: rule.marks.value("date_format"),
-                "\(entity.name).\(attribute.name) is a column for \(kind): rows that it cannot read are never deleted"))
+        report(
+            .warning, at: rule.marks.value("date_format"),
+            "\(entity.name).\(attribute.name) is a column for \(kind): rows that it cannot read are never deleted")
     }
 
     /// Surveys with a cutoff before which nothing is expired: with an index it reads almost nothing.
@@ -170,7 +162,7 @@ struct RuleCheck {
         let sentences = try SchemaAdvice.sentences(
             entity: entity, date: date, survey: survey, incoming: incoming, in: reader)
         for sentence in [rule.movedCutoff(asOf: asOf, zone: zone)].compactMap(\.self) + sentences {
-            diagnostics.append(Diagnostic(.advice, at: rule.marks.value("date_attribute"), sentence))
+            report(.advice, at: rule.marks.value("date_attribute"), sentence)
         }
     }
 
@@ -178,10 +170,9 @@ struct RuleCheck {
     private mutating func reportTriggers(_ entity: Entity) throws(StoreError) {
         let triggers = try TriggerAdvice.names(of: entity, rule.relationships.request, in: reader)
         guard !triggers.isEmpty else { return }
-        diagnostics.append(
-            Diagnostic(
-                .advice, at: rule.marks.value("entity"),
-                "the rule also fires \(triggers.count == 1 ? "the trigger" : "the triggers") "
-                    + "\(triggers.joined(separator: ", ")), which may change other rows; a dry run cannot count them"))
+        report(
+            .advice, at: rule.marks.value("entity"),
+            "the rule also fires \(triggers.count == 1 ? "the trigger" : "the triggers") "
+                + "\(triggers.joined(separator: ", ")), which may change other rows; a dry run cannot count them")
     }
 }
