@@ -6,9 +6,7 @@ import RetentionPolicy
 enum PolicyAccess {
     /// Reads a policy file, and checks who can change it.
     ///
-    /// - Parameters:
-    ///   - allowsInsecure: whether root may run what others can write.
-    ///   - forPastRuns: see ``PolicyFile/read(path:forPastRuns:)``.
+    /// - Parameter allowsInsecure: whether root may run what others can write.
     /// - Throws: ``PolicyError``, or ``CommandFailure`` with 77.
     static func read(_ path: String, allowsInsecure: Bool, forPastRuns: Bool = false) throws -> Policy {
         if !allowsInsecure, geteuid() == 0 { try refuse(path, "the policy") }

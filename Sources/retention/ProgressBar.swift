@@ -18,8 +18,6 @@ final class ProgressBar: RunObserver {
     ///
     /// - Parameters:
     ///   - show: shows a line in place of the previous one.
-    ///   - erase: removes the line.
-    ///   - uptime: a monotonic clock.
     ///   - width: the current maximum width of a line.
     init(
         show: @escaping (String) -> Void, erase: @escaping () -> Void, uptime: @escaping () -> Duration,

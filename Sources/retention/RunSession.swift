@@ -70,10 +70,6 @@ struct RunSession {
     }
 
     /// Predicts what a run would do.
-    ///
-    /// - Parameters:
-    ///   - planValidity: how long the saved plan is valid; nil: none is made.
-    ///   - needsAccess: whether this user has to be able to write the store.
     func dryRun(planValidity: Duration? = nil, needsAccess: Bool = true) throws -> (report: RunReport, plan: SavedPlan?)
     {
         try requirement()

@@ -27,10 +27,6 @@ struct StoreOpening {
     static let libraries = Servers.libraries + [EngineComponent.sqlite.description]
 
     /// Opens a store for reading without a policy.
-    ///
-    /// - Parameters:
-    ///   - name: a path, or the URL of a server.
-    ///   - model: the compiled model of a Core Data store that does not contain its own.
     static func reader(ofStoreNamed name: String, model: String? = nil) throws -> any RetentionReader {
         if StoreKind(name).isServer { return try Servers.reader(ofStoreNamed: name) }
         guard !name.contains("://") else {

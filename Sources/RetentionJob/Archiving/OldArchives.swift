@@ -74,7 +74,6 @@ package struct OldArchives {
     ///
     /// - Parameters:
     ///   - folder: the folder, already checked.
-    ///   - age: how long they are kept.
     ///   - open: opens a file for reading if it has the application id of archives; otherwise throws.
     package init(
         folder: ArchiveFolder, age: ArchiveAge, open: @escaping (String) throws -> any RetentionReader

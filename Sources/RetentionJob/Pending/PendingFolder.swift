@@ -39,8 +39,6 @@ package struct PendingFolder {
     ///   - inserter: A `RetentionWriter`. Any other inserter rehearses: then nothing is moved or written, and the result says what would be
     ///     imported.
     ///   - held: Rows that no new row may replace; a line that would is bad.
-    ///   - now: The time of the run, for the record of imported files.
-    ///   - uptime: A monotonic clock; `sleep` waits. Both are for the pauses between batches.
     ///   - mayContinue: Called between batches; once it is false, the rest is left to the next run.
     ///   - note: Called with notes for the operator that are not errors, each a sentence.
     /// - Returns: The results for the files. Lines in `rejected` and files in `problems` lead to exit status 65.

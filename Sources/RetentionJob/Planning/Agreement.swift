@@ -30,10 +30,7 @@ extension RunMemory {
 
     /// The lines of the rules of a policy that are agreed after a run of it; nil: they are the same as before.
     ///
-    /// - Parameters:
-    ///   - plan: what the run has seen of the rules.
-    ///   - options: what it was asked for.
-    ///   - isForAll: whether the run is one of all stores; what is accepted for one of them is accepted for that run.
+    /// - Parameter isForAll: whether the run is one of all stores; what is accepted for one of them is accepted for that run.
     func agreedLines(
         after run: String, _ plan: Plan, of policy: Policy, _ options: Planner.Options, isForAll: Bool, clock: Instant
     ) -> [String]? {

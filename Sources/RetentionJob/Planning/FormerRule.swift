@@ -13,8 +13,6 @@ struct FormerRule {
     private(set) var stopped: RunMemory.CarriedOut.Feed?
 
     /// - Parameters:
-    ///   - holds: the rows that the policy keeps from all rules.
-    ///   - hasTriggers: whether the store's own triggers fire; they may delete rows of any entity.
     ///   - isHeld: whether the rule must not delete rows that an undo has restored; such rows are not late.
     ///   - choosesLate: whether rows of any age become rows of the rule when another rule clears a reference.
     init(
@@ -117,9 +115,7 @@ extension RecordedRule {
 
     /// The request of the rule alone; nil: the entity lacks an attribute of the rule.
     ///
-    /// - Parameters:
-    ///   - asOf: the instant at which the ages of tiers are computed.
-    ///   - cutoff: rows before it are expired.
+    /// - Parameter asOf: the instant at which the ages of tiers are computed.
     func request(in entity: Entity, asOf: Instant, before cutoff: Instant, holds: [HeldRows]) -> SurveyRequest? {
         let names =
             [rule.dateAttribute] + rule.rows.allAttributeNames + (rule.keepLast?.per ?? []) + (rule.thin?.names ?? [])

@@ -12,8 +12,7 @@ package struct LateRows: Sendable {
     /// The limit; nil: not needed.
     package var limit: Int?
 
-    /// - Parameters:
-    ///   - past: the rules that had left none, at least one. No row was of two of them.
+    /// - Parameter past: the rules that had left none, at least one. No row was of two of them.
     init(
         _ past: [RunMemory.CarriedOut], _ step: Plan.Step, _ request: SurveyRequest, _ entity: Entity,
         asOf: Instant, reader: any RetentionReader

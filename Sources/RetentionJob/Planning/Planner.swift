@@ -84,9 +84,7 @@ package struct Planner {
     /// Surveys the store and makes the plan. Each rule is surveyed once, and a second time only if `relationship_denied` is accepted, or if
     /// an earlier rule is refused because of what all rules delete together (see ``JointLimits``).
     ///
-    /// - Parameters:
-    ///   - uptime: a monotonic clock, to measure each survey.
-    ///   - holds: the rows that are kept from all rules; nil: those of the policy's holds.
+    /// - Parameter holds: the rows that are kept from all rules; nil: those of the policy's holds.
     /// - Throws: ``StoreError`` if the store cannot be read, or has no such method. Nothing is changed then.
     package func plan(
         reader: any RetentionReader, uptime: () -> Duration = { .zero }, holds: HoldPlan? = nil

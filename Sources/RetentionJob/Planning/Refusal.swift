@@ -20,7 +20,6 @@ package struct Refusal: Hashable, Sendable {
     /// A refusal that cannot be accepted.
     ///
     /// - Parameters:
-    ///   - entity: the entity whose rows would be deleted.
     ///   - reason: why they are not deleted, as a clause.
     ///   - instead: what the user can do, as an imperative.
     init(unacceptable code: RefusalCode, of entity: String, _ reason: String, instead: String) {

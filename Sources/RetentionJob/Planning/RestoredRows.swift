@@ -18,8 +18,6 @@ package struct RestoredRows {
 
     /// Finds the newest undo whose rows a rule would delete again, if possible one that has restored rows and not found them all there; nil:
     /// there is none, or that has been accepted since.
-    ///
-    /// - Parameter hasTriggers: whether the store's own triggers fire.
     static func find(
         _ step: Plan.Step, _ entity: Entity, hasTriggers: Bool, planner: Planner, reader: any RetentionReader
     ) throws -> RestoredRows? {

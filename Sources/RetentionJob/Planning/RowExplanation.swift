@@ -21,7 +21,6 @@ package struct RowExplanation {
     ///
     /// - Parameters:
     ///   - row: a condition that only this row meets.
-    ///   - entity: its entity, as the store has it.
     ///   - lastRun: when the last run of all rules began; nil: none is recorded.
     ///   - failure: why a run would fail now; nil: it would not.
     package init(

@@ -190,9 +190,7 @@ package enum StoreCheck {
     /// they stay together. Reported ones are left out. Warnings about rows that do not arrive, and about a ledger that does not know the
     /// store, follow. The plan is made as in a dry run.
     ///
-    /// - Parameters:
-    ///   - memory: what the ledger knows about past runs.
-    ///   - archiveTroubles: why the archive of a plan cannot be made.
+    /// - Parameter archiveTroubles: why the archive of a plan cannot be made.
     package static func refusals(
         policy: Policy, reader: any RetentionReader, asOf: Instant, clock: Instant, memory: RunMemory = RunMemory(),
         after pending: RunReport.Pending = RunReport.Pending(), reported: [Diagnostic],

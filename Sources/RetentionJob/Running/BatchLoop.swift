@@ -78,8 +78,7 @@ package struct BatchLoop {
     /// Reports the result of the batch.
     ///
     /// - Parameters:
-    ///   - elapsed: how long it took.
-    ///   - fixed: how much of that did not depend on its rows.
+    ///   - fixed: how much of the time did not depend on its rows.
     ///   - isInUseByOthers: whether others use the store; called only if the answer matters.
     package mutating func didDelete(
         _ part: DeletionPart, elapsed: Duration = .zero, fixed: Duration = .zero,

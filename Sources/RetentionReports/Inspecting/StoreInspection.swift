@@ -67,7 +67,6 @@ package struct StoreInspection: Hashable, Sendable {
     /// Nothing is written. An entity that cannot be read has an ``EntityInspection/trouble``; the others are still inspected. The cost is
     /// one scan of each entity, and one more for each date without an index.
     ///
-    /// - Parameter clock: the time with which dates are compared to decide whether they are plausible.
     /// - Throws: ``StoreError`` if the store as a whole cannot be read.
     package static func read(_ reader: any RetentionReader, clock: Instant) throws(StoreError) -> StoreInspection {
         var inspection = StoreInspection(

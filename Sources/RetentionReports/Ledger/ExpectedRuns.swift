@@ -27,16 +27,12 @@ struct ExpectedRuns {
 
 extension [LedgerRun] {
     /// The newest run that is no undo and whose date may be right; nil: there is none.
-    ///
-    /// - Parameter now: the time of the clock.
     func newest(now: Instant) -> LedgerRun? {
         filter { $0.report.undo == nil }.begun(now: now).last { $0.isDated }?.run
     }
 
     /// When the next run is due, and when it counts as missed: a tenth later. Nil: the policy does not say how often a run is expected, or
     /// none is recorded.
-    ///
-    /// - Parameter now: the time of the clock.
     package func due(of policy: Policy, now: Instant) -> (due: Instant, late: Instant)? {
         guard let every = policy.expectedEvery, let last = expected(of: policy, now: now).last else { return nil }
         let start = last.report.started
@@ -45,8 +41,6 @@ extension [LedgerRun] {
     }
 
     /// Those that are expected, without undos and runs whose date is wrong: see ``begun(now:)``.
-    ///
-    /// - Parameter now: the time of the clock.
     package func expected(of policy: Policy?, now: Instant) -> [LedgerRun] {
         let dated = filter { $0.report.undo == nil }.begun(now: now).filter { $0.isDated }.map { $0.run }
         var expected = ExpectedRuns(policy)
@@ -58,8 +52,6 @@ extension [LedgerRun] {
     /// A date is wrong if it is more than a day after what follows: the next run with a right date, or now. Of such a run it is only known
     /// that what follows began later. The date of a run that was refused because the clock was set back is wrong if two earlier runs are dated
     /// between it and now, or one that is the only one. Otherwise the clock of that one was ahead.
-    ///
-    /// - Parameter now: the time of the clock.
     func begun(now: Instant) -> [(at: Instant, isDated: Bool, run: LedgerRun)] {
         // The two latest dates so far.
         var latest: [Instant] = []

@@ -8,10 +8,6 @@ extension LedgerHistory {
     ///
     /// The order is that of recording, not of the clock. A run with a refused clock is ignored. Otherwise the refusal of one run would make
     /// the same clock acceptable to the next.
-    ///
-    /// - Parameters:
-    ///   - store: the real path or the address of the store.
-    ///   - number: the current run, which is not included.
     package func memory(store: String, before number: Int? = nil) throws -> RunMemory {
         guard try reader.entity(named: LedgerRow.runEntityName) != nil else { return RunMemory() }
         let isEarlier = number.map { StorePredicate.compare("number", .less, .integer(Int64($0))) } ?? .all
@@ -69,11 +65,6 @@ extension LedgerHistory {
     }
 
     /// What undos of a store have restored, newest first, and what undos of other files have: the store may be one of them with a new name.
-    ///
-    /// - Parameters:
-    ///   - names: the names of the store.
-    ///   - store: its real path or address.
-    ///   - number: the current run; nil: all runs are earlier.
     private func restorations(
         _ names: StoreNames, of store: String, before number: Int?
     ) throws -> [RunMemory.Restored] {

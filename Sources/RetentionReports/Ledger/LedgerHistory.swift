@@ -2,7 +2,7 @@ package import PriceStore
 package import RetentionJob
 package import RetentionPolicy
 
-/// Reads past runs.
+/// Reads past runs. A store is named by its real path or its address.
 package struct LedgerHistory {
     let reader: any StoreReader
     private let links: [String]
@@ -122,9 +122,7 @@ package struct LedgerHistory {
 
     /// How the last runs of all rules of a store ended, of one policy or of all; see ``ExpectedRuns``.
     ///
-    /// - Parameters:
-    ///   - store: the real path or the address of the store.
-    ///   - onlyRules: the rules of a run whose other rules are asked for; empty: all.
+    /// - Parameter onlyRules: the rules of a run whose other rules are asked for; empty: all.
     package func ends(of policy: Policy? = nil, store: String, besides onlyRules: [String] = []) throws -> Ends {
         guard try reader.entity(named: LedgerRow.runEntityName) != nil else { return Ends() }
         let others = try policy.map { try otherPolicies(than: $0, store: store) } ?? []
@@ -191,15 +189,11 @@ package struct LedgerHistory {
     }
 
     /// Whether a run is one of a store.
-    ///
-    /// - Parameter store: the real path or the address of the store.
     package func isRun(_ run: LedgerRun, of store: String) -> Bool {
         names(of: store).include(run) || FilePlace.realPath(run.report.store) == store
     }
 
     /// Whether the ledger has runs of a store.
-    ///
-    /// - Parameter store: the real path or the address of the store.
     package func knows(_ store: String) throws -> Bool {
         guard try reader.entity(named: LedgerRow.runEntityName) != nil else { return false }
         return try reader.count(

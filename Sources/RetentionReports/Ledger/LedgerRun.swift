@@ -127,9 +127,7 @@ extension LedgerRun {
 
     /// Which undos have undone the run, or which part of it.
     ///
-    /// - Parameters:
-    ///   - archived: the number of archived rows.
-    ///   - rest: which part of the deleted rows they are; blank: all.
+    /// - Parameter rest: which part of the deleted rows they are; blank: all.
     private func undoneText(_ undone: UndoneBy, _ archived: Int, _ rest: String) -> String {
         let runs = undone.undos.map { $0.earlier.first ?? $0 }
             .map { "run \($0.run) on \(Figures.instant($0.started.toSecond))" }

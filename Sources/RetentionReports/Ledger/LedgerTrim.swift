@@ -16,9 +16,7 @@ struct LedgerTrim {
     /// Only the beginning of the chain is deleted, up to the first run that is not old enough or whose record is still needed. Records that
     /// do not match their hash stay, so that `log --verify` still finds them.
     ///
-    /// - Parameters:
-    ///   - cutoff: runs that began before it are old enough.
-    ///   - now: the time at which archives may still be kept.
+    /// - Parameter now: the time at which archives may still be kept.
     /// - Returns: the place of the last deleted record; nil: none was deleted.
     func deleteRuns(before cutoff: Instant, now: Instant) throws -> Int64? {
         // The runs after the first one began later. To find what else keeps records takes longer.

@@ -46,8 +46,6 @@ package struct MissedRuns: Hashable, Sendable {
     ///   - runs: past runs, in order. Undos do not count, nor do runs whose date is wrong. A run counts however it ended, and while it is in
     ///     progress; runs of some rules count as one once each rule has had one.
     ///   - policy: the rules that are expected to run; nil: any.
-    ///   - every: how often a run is expected.
-    ///   - zone: the zone of calendar units.
     ///   - since: gaps that end before it are left out; nil: all gaps.
     package init(
         _ runs: [LedgerRun], of policy: Policy? = nil, every: MaxAge, zone: CalendarZone, since: Instant? = nil,

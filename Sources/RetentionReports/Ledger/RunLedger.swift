@@ -32,12 +32,8 @@ package final class RunLedger: RunRecorder {
     /// Makes the recorder of a run; nil: the ledger is only read.
     ///
     /// - Parameters:
-    ///   - store: the real path or the address of the store whose runs are recorded.
     ///   - links: the links by which the policy leads to the store.
-    ///   - process: the process that records.
     ///   - keep: how long runs are kept; nil: forever.
-    ///   - zone: the zone of that age.
-    ///   - waits: whether the record of a run that changes nothing may wait for others.
     package init?(
         _ ledger: OpenLedger, store: String, links: [String] = [], process: LedgerProcess, keep: MaxAge? = nil,
         zone: CalendarZone = .utc, waits: Bool = false

@@ -10,10 +10,7 @@ struct StoreNames {
     /// The paths from the folder of the ledger; nil: it is not a file.
     private let relatives: [String?]
 
-    /// - Parameters:
-    ///   - path: the real path or the address of the store.
-    ///   - links: the links that lead to it.
-    ///   - reader: the ledger.
+    /// - Parameter reader: the ledger.
     init(_ path: String, links: [String], in reader: any StoreReader) {
         paths = [path] + links
         let folder = FilePlace(reader.name, followsLink: true).folder

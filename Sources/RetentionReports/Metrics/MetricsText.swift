@@ -15,9 +15,7 @@ package struct MetricsText {
     /// Creates the figures of a run.
     ///
     /// - Parameters:
-    ///   - expectedEvery: how often a run is expected; nil: not set.
     ///   - store: the real path or the address of the store; nil: as the policy writes it.
-    ///   - version: the version of the program.
     ///   - ends: how the runs before it ended.
     ///   - now: the time, if the run is in progress; nil: it has ended.
     package init(
@@ -94,9 +92,7 @@ package struct MetricsText {
 
         /// When the last one ended; nil: the file does not say so.
         ///
-        /// - Parameters:
-        ///   - config: the path of the policy as a label.
-        ///   - store: the real path or the address of the store.
+        /// - Parameter config: the path of the policy as a label.
         package func end(of config: String, store: String) -> Instant? {
             ends[MetricsText.joined([("store", store), ("policy", config)])]
         }

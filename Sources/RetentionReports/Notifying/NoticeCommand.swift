@@ -14,9 +14,7 @@ package struct NoticeCommand {
 
     /// Makes a command.
     ///
-    /// - Parameters:
-    ///   - words: the program and its arguments. A program without a slash is looked up in the `PATH`.
-    ///   - sleep: waits for a time.
+    /// - Parameter words: the program and its arguments. A program without a slash is looked up in the `PATH`.
     package init(_ words: [String], timeLimit: Duration = .seconds(60), sleep: @escaping (Duration) -> Void) {
         self.words = words
         self.timeLimit = timeLimit
@@ -28,10 +26,7 @@ package struct NoticeCommand {
 
     /// Runs the command to its end.
     ///
-    /// - Parameters:
-    ///   - input: its standard input.
-    ///   - document: the file that the variable `RETENTION_REPORT` names.
-    ///   - variables: added to its environment.
+    /// - Parameter document: the file that the variable `RETENTION_REPORT` names.
     /// - Returns: the error, as a sentence without a full stop; nil: none.
     package func run(input: String, document: String = "", variables: [(String, String)] = []) -> String? {
         guard let program = words.first else { return nil }

@@ -14,8 +14,6 @@ package struct LineLogHandler: LogHandler {
     private let clock: @Sendable () -> Instant
 
     /// Creates a handler.
-    ///
-    /// - Parameter clock: the time of a record.
     package init(
         _ format: Policy.LogSettings.Format, sink: LogSink, level: Logger.Level,
         clock: @escaping @Sendable () -> Instant

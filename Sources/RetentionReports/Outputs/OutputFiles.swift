@@ -28,8 +28,6 @@ package struct OutputFiles {
     private var databases: [Used] = []
 
     /// Collects the files of a policy.
-    ///
-    /// - Parameter ledger: the path of the ledger; nil: there is none.
     package init(_ policy: Policy, ledger: String?) {
         self.policy = policy
         used.append(Used(what: "the policy", place: FilePlace(policy.file.path, followsLink: true)))

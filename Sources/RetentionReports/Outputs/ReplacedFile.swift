@@ -6,9 +6,7 @@ import RetentionJob
 package enum ReplacedFile {
     /// Writes a text to a new file in the same folder, and then renames it.
     ///
-    /// - Parameters:
-    ///   - path: the file. It does not exist, is empty, or was written by the program.
-    ///   - content: the kind of content, by which an old file is recognised.
+    /// - Parameter path: the file. It does not exist, is empty, or was written by the program.
     /// - Throws: ``StoreError`` of kind `cannotCreate`; the old file is then unchanged.
     package static func write(
         _ text: String, to path: String, as content: OutputContent, hint: String

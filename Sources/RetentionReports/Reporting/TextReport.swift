@@ -37,7 +37,6 @@ package struct TextReport {
     ///
     /// - Parameters:
     ///   - host: the machine that carried out the run; nil: it is not shown.
-    ///   - layout: the reader's terminal, or a page.
     ///   - isOneOfMany: whether what is said of a first run is said once for all stores, not here.
     ///   - tellsLeft: whether what the run left is said; an undo has changed that.
     ///   - showsCommands: whether the commands that accept refusals are shown; those of an earlier run may be solved.

@@ -98,8 +98,6 @@ extension Review {
     }
 
     /// Why it is not known when the next run is due.
-    ///
-    /// - Parameter trouble: why the past runs are not known, as a clause; nil: they are.
     static func nextIsNotKnown(_ policy: Policy, because trouble: String?) -> String {
         if let trouble { return "when is not known: \(trouble)" }
         return "when is not known: the policy "
@@ -136,7 +134,6 @@ extension Review {
     ///   - due: when it is due, and when it counts as missed; nil: no run is recorded.
     ///   - run: what is expected, in words.
     ///   - every: how often, as the policy writes it.
-    ///   - now: the time of the clock.
     static func next(
         _ due: (due: Instant, late: Instant)?, of run: String, every: String, now: Instant
     ) -> (text: String, style: Style) {

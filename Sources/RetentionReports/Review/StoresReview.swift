@@ -40,10 +40,7 @@ package struct StoresReview {
 
         /// Makes it of a store that cannot be read.
         ///
-        /// - Parameters:
-        ///   - trouble: why it cannot be read.
-        ///   - runs: the past runs of the policy on it, the newest last.
-        ///   - now: the time of the clock.
+        /// - Parameter runs: the past runs of the policy on it, the newest last.
         package init(_ policy: Policy, trouble: String, runs: [LedgerRun], now: Instant) {
             (name, lastRun, due) = (policy.store.written, runs.newest(now: now), runs.due(of: policy, now: now))
             // What is wrong with the policy is said once.
@@ -86,8 +83,6 @@ package struct StoresReview {
     ///
     /// - Parameters:
     ///   - title: the pattern.
-    ///   - policy: the policy of all stores.
-    ///   - asOf: the time of the clock.
     ///   - problems: what the pattern missed.
     ///   - gone: the stores that recent runs had and that are gone; nil: that is not known.
     package init(

@@ -11,11 +11,6 @@ package struct TextLayout {
     let usesColour: Bool
 
     /// Makes a layout.
-    ///
-    /// - Parameters:
-    ///   - width: the columns to which sentences are wrapped.
-    ///   - tableWidth: the columns of a terminal, which no table is wider than; nil: a row is a line.
-    ///   - usesColour: whether the reader is a terminal that shows colours.
     package init(width: Int = 120, tableWidth: Int? = nil, usesColour: Bool = false) {
         // 38: what is indented by two on a terminal of 40 columns.
         (self.width, self.tableWidth) = (max(38, width), tableWidth.map { max(38, $0) })
