@@ -43,16 +43,13 @@ extension LedgerHistory {
     ///
     /// - Parameter since: runs that began before it do not count; nil: only those of the newest command count.
     fileprivate func stores(of policy: Policy, since: Instant?) throws -> [String] {
-        guard try reader.entity(named: LedgerRow.runEntityName)?.attribute(named: LedgerRow.firstOfCommand) != nil
-        else { return [] }
+        guard try reader.runsHave(LedgerRow.firstOfCommand) else { return [] }
         var runs =
             StorePredicate.compare("config", .equal, .text(FilePlace(policy.file.path).path)) && .notTrue(Self.isUndo)
         if let since {
             runs = runs && .compare("started_us", .greaterOrEqual, .integer(since.microseconds))
         } else {
-            let last = try rows(
-                LedgerRow.runEntity, where: runs, order: [StoreSortDescriptor("number", ascending: false)], limit: 1,
-                attributes: [LedgerRow.firstOfCommand])
+            let last = try reader.newestRuns(where: runs, limit: 1, attributes: [LedgerRow.firstOfCommand])
             guard let command = last.first?[LedgerRow.firstOfCommand]?.number else { return [] }
             runs = runs && .compare(LedgerRow.firstOfCommand, .equal, .integer(command))
         }

@@ -51,36 +51,23 @@ enum LedgerChain {
     ///
     /// - Parameter index: which run that is; nil: it is looked for.
     static func newest(in reader: any StoreReader, _ index: LedgerIndex? = nil) throws -> [String: StoreValue]? {
-        let history = LedgerHistory(reader: reader)
         func first(_ run: StorePredicate) throws -> [String: StoreValue]? {
-            try history.rows(
-                LedgerRow.runEntity, where: run, order: [StoreSortDescriptor("place", ascending: false)], limit: 1,
-                attributes: columns.map(\.name)
+            try reader.rows(
+                of: LedgerRow.runEntityName, where: run, order: [StoreSortDescriptor("place", ascending: false)],
+                limit: 1, attributes: columns.map(\.name)
             ).first
         }
-        guard try reader.entity(named: LedgerRow.runEntityName)?.attribute(named: "place") != nil else { return nil }
+        guard try reader.runsHave("place") else { return nil }
         return try index?.isNewest.flatMap(first) ?? first(.isNotNull("place"))
-    }
-
-    /// Rows of an entity of the ledger with all their attributes, including those that this version does not know.
-    static func rows(
-        _ entity: String, where predicate: StorePredicate, order: [StoreSortDescriptor] = [], limit: Int? = nil,
-        in reader: any StoreReader
-    ) throws -> [[String: StoreValue]] {
-        guard let names = try reader.entity(named: entity)?.attributes.map(\.name) else { return [] }
-        return try reader.fetch(
-            StoreFetchRequest(entity: entity, predicate: predicate, sortDescriptors: order, fetchLimit: limit),
-            attributes: names
-        ).map { Dictionary(zip(names, $0)) { first, _ in first } }
     }
 
     /// The rules of some runs, by run number. The rules of each run are ordered by position.
     static func rules(
         ofRuns numbers: [Int64], in reader: any StoreReader
     ) throws -> [Int64: [[String: StoreValue]]] {
-        let rules = try rows(
-            LedgerRow.ruleEntityName, where: .isIn("run_number", numbers.map { .integer($0) }),
-            order: [StoreSortDescriptor("position")], in: reader)
+        let rules = try reader.rows(
+            of: LedgerRow.ruleEntityName, where: .isIn("run_number", numbers.map { .integer($0) }),
+            order: [StoreSortDescriptor("position")])
         return Dictionary(grouping: rules) { $0["run_number"]?.number ?? 0 }
     }
 }

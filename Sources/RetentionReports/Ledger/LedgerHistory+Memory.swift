@@ -52,11 +52,10 @@ extension LedgerHistory {
             // The other stores of the pattern say nothing about a new one, unless it may be one of them.
             (memory.otherStore, memory.isOtherGone) = (index.goneStore, index.goneStore != nil)
         } else if isNew {
-            func number(_ value: StoreValue) -> Int64 { if case .integer(let number) = value { number } else { 0 } }
             let others = try reader.figures(
                 [.max("number")],
                 of: StoreFetchRequest(entity: LedgerRow.runEntityName, predicate: isEarlier), groupedBy: ["store"]
-            ).sorted { number($0[1]) > number($1[1]) }.compactMap { $0[0].string }.filter { $0 != store }
+            ).sorted { $0[1].number ?? 0 > $1[1].number ?? 0 }.compactMap { $0[0].string }.filter { $0 != store }
             // A ledger of many stores knows others too: one that is gone may have been moved.
             let gone = others.first { $0.hasPrefix("/") && FilePlace($0).facts == nil }
             (memory.otherStore, memory.isOtherGone) = (gone ?? others.first, gone != nil)
@@ -70,14 +69,14 @@ extension LedgerHistory {
     ) throws -> [RunMemory.Restored] {
         let undos = try undos()
         guard !undos.all.isEmpty else { return [] }
-        let first = try firstRun(of: names)
+        let first = try reader.runNumber("number", where: runs(of: names))
         return undos.all.filter { $0.run.number < number ?? .max }.compactMap { undo in
             var restored = undo.restored
             let isOther = !names.include(undo.run)
             if isOther {
                 // A store that the ledger knew before is another one.
                 let isHere = FilePlace.realPath(undo.run.report.store) == store
-                let isNew = first.map { $0 > undo.run.number } ?? true
+                let isNew = first.map { $0 > Int64(undo.run.number) } ?? true
                 let isIt = undo.inode != nil && undo.inode == FilePlace(store).inode
                 guard isIt && !isHere || isNew && (isHere || !undo.isInPlace) else { return nil }
                 restored.store = undo.run.report.store
@@ -85,14 +84,6 @@ extension LedgerHistory {
             restored.accepted = undos.accepted(after: undo) { names.include($0) }.flatMap(\.rules)
             return restored
         }
-    }
-
-    /// The number of the first run of a store; nil: there was none.
-    private func firstRun(of names: StoreNames) throws -> Int? {
-        let first = try rows(
-            LedgerRow.runEntity, where: runs(of: names), order: [StoreSortDescriptor("number")], limit: 1,
-            attributes: ["number"])
-        return first.first.flatMap { $0["number"]?.number }.map(Int.init)
     }
 
     /// The undos of the ledger that have restored rows, and the runs that were allowed to delete them again.
@@ -131,10 +122,8 @@ extension LedgerHistory {
 
     private func readUndos(_ isUndo: StorePredicate) throws -> Undos {
         var found = Undos()
-        guard try reader.entity(named: LedgerRow.runEntityName)?.attribute(named: "undoes") != nil else { return found }
-        found.all = try rows(
-            LedgerRow.runEntity, where: isUndo, order: [StoreSortDescriptor("number", ascending: false)], limit: 1000
-        ).compactMap { row in
+        guard try reader.runsHave("undoes") else { return found }
+        found.all = try reader.newestRuns(where: isUndo, limit: 1000).compactMap { row in
             try restored(row).map { (LedgerRow.run(row), $0, row[LedgerRow.storeInode]?.number, isInPlace(row)) }
         }
         guard let first = found.all.last?.run.number else { return found }
@@ -164,8 +153,8 @@ extension LedgerHistory {
         // Rows that were already present may have come from a backup.
         guard !isEnded || figures.done.restoredCount + figures.done.presentCount + figures.done.referenceCount > 0
         else { return nil }
-        let undone = try rows(
-            LedgerRow.runEntity, where: .compare("run", .equal, .text(figures.run)), order: [], limit: 1
+        let undone = try reader.rows(
+            of: LedgerRow.runEntityName, where: .compare("run", .equal, .text(figures.run)), limit: 1
         ).first.map(LedgerRow.run)
         var restored = RunMemory.Restored(
             undo: undo.report.runID, run: figures.run, ended: undo.report.finished, asOf: undone?.report.asOf,
@@ -174,11 +163,8 @@ extension LedgerHistory {
             tables: Set([String]("undo_tables", of: row) ?? []).union(row.lines("undo_tables"))
                 .subtracting(figures.tables.filter(\.onlyLostCandles).map(\.name)))
         restored.foundAll = isEnded && figures.done.restoredCount + figures.done.referenceCount == 0
-        if let number = undone?.number {
-            let rules = try rows(
-                LedgerRow.ruleEntity, where: .compare("run_number", .equal, .integer(Int64(number))), order: [],
-                limit: nil
-            ).map(LedgerRow.rule)
+        if let undone {
+            let rules = try rules(of: [undone])[undone.number] ?? []
             restored.cutoffs = Dictionary(rules.map { ($0.entity.folded, $0.cutoff) }, uniquingKeysWith: max)
         }
         return restored
@@ -192,7 +178,7 @@ extension LedgerHistory {
         guard !accepted.isEmpty else { return [] }
         let numbers = accepted.keys.sorted().map { StoreValue.integer($0) }
         var records = RecordedRules()
-        return try rows(LedgerRow.runEntity, where: .isIn("number", numbers), order: [], limit: nil).map { row in
+        return try reader.rows(of: LedgerRow.runEntityName, where: .isIn("number", numbers)).map { row in
             let run = LedgerRow.run(row)
             let number = Int64(run.number)
             let rules = row.lines("rules").compactMap { RunMemory.CarriedOut(line: $0, &records)?.record }
@@ -207,8 +193,8 @@ extension LedgerHistory {
         let isCompleted =
             StorePredicate.compare("accepted", .notEqual, .text(""))
             && .compare("outcome", .equal, .text(RunReport.Outcome.completed.rawValue))
-        let found = try rows(
-            LedgerRow.ruleEntity, where: predicate && isCompleted, order: [], limit: nil,
+        let found = try reader.rows(
+            of: LedgerRow.ruleEntityName, where: predicate && isCompleted,
             attributes: ["run_number", "name", "accepted"]
         ).filter { row in [RefusalCode]("accepted", of: row)?.contains(accepted) == true }
         return Dictionary(grouping: found) { $0["run_number"]?.number ?? 0 }
@@ -225,12 +211,8 @@ extension LedgerHistory {
             var restored = undo.restored
             restored.accepted = undos.accepted(after: undo).flatMap(\.rules)
             guard restored.protectsRows else { return nil }
-            return try reader.fetch(
-                StoreFetchRequest(
-                    entity: LedgerRow.runEntityName,
-                    predicate: .isIn("run", [undo.restored.undo, undo.restored.run].map { .text($0) }),
-                    sortDescriptors: [StoreSortDescriptor("number")], fetchLimit: 1), attributes: ["number"]
-            ).first?.first?.number
+            return try reader.runNumber(
+                "number", where: .isIn("run", [undo.restored.undo, undo.restored.run].map { .text($0) }))
         }.filter { $0 <= number }.min()
     }
 
@@ -243,7 +225,7 @@ extension LedgerHistory {
                 predicate: .isIn("run_number", runs) && .compare("deleted", .greater, .integer(0))),
             attributes: ["entity", "cutoff_us"])
         return found.reduce(into: [:]) { latest, row in
-            guard case .text(let entity) = row[0], let cutoff = Self.instant(row[1]) else { return }
+            guard let entity = row[0].string, let cutoff = Self.instant(row[1]) else { return }
             let key = RunMemory.deletedKey(entity)
             latest[key] = max(latest[key] ?? cutoff, cutoff)
         }
@@ -251,13 +233,8 @@ extension LedgerHistory {
 
     /// The lines of the rules that runs of a store last carried out.
     private func carriedOut(_ ofStore: StorePredicate) throws -> [String] {
-        guard try reader.entity(named: LedgerRow.runEntityName)?.attribute(named: "rules") != nil else {
-            return []
-        }
-        let last = try rows(
-            LedgerRow.runEntity,
-            where: ofStore && .isNotNull("rules"),
-            order: [StoreSortDescriptor("number", ascending: false)], limit: 1, attributes: ["rules"])
+        guard try reader.runsHave("rules") else { return [] }
+        let last = try reader.newestRuns(where: ofStore && .isNotNull("rules"), limit: 1, attributes: ["rules"])
         guard let row = last.first, let value = row["rules"] else { return [] }
         let lines = row.lines("rules")
         return lines.isEmpty && value != .null ? ["damaged"] : lines
@@ -265,9 +242,7 @@ extension LedgerHistory {
 
     /// The lines of the rules that are agreed, of all policies.
     func agreedLines(before number: Int? = nil) throws -> [String] {
-        guard try reader.entity(named: LedgerRow.runEntityName)?.attribute(named: LedgerRow.agreed) != nil else {
-            return []
-        }
+        guard try reader.runsHave(LedgerRow.agreed) else { return [] }
         var run = StorePredicate.isNotNull(LedgerRow.agreed)
         if let index {
             guard let last = index.lastAgreed else { return [] }
@@ -275,24 +250,17 @@ extension LedgerHistory {
         } else if let number {
             run = run && .compare("number", .less, .integer(Int64(number)))
         }
-        let last = try rows(
-            LedgerRow.runEntity, where: run, order: [StoreSortDescriptor("number", ascending: false)], limit: 1,
-            attributes: [LedgerRow.agreed])
+        let last = try reader.newestRuns(where: run, limit: 1, attributes: [LedgerRow.agreed])
         return last.first?.lines(LedgerRow.agreed) ?? []
     }
 
     /// Whether a run crashed and every later one failed.
     private func hasCrash(_ ofStore: StorePredicate) throws -> Bool {
-        let rows = try reader.fetch(
-            StoreFetchRequest(
-                entity: LedgerRow.runEntityName,
-                predicate: ofStore,
-                sortDescriptors: [StoreSortDescriptor("number", ascending: false)], fetchLimit: 1000),
-            attributes: ["outcome", "mode"])
+        let rows = try reader.newestRuns(where: ofStore, limit: 1000, attributes: ["outcome", "mode"])
         let outcomes = rows.compactMap { row -> LedgerRun.Outcome? in
-            guard case .text(let word)? = row.first, let outcome = LedgerRun.Outcome(rawValue: word) else { return nil }
+            guard let outcome = row["outcome"]?.string.flatMap(LedgerRun.Outcome.init) else { return nil }
             // An undo checks only the tables of its archive.
-            let isUndo = row.last == .text(RunReport.Mode.undo.rawValue)
+            let isUndo = row["mode"] == .text(RunReport.Mode.undo.rawValue)
             return isUndo && outcome != .crashed && outcome != .running ? nil : outcome
         }
         guard let last = outcomes.first(where: { $0 != .failed }) else { return false }

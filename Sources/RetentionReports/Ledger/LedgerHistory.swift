@@ -131,9 +131,8 @@ package struct LedgerHistory {
             && .notTrue(.isIn("config", others.map { .text($0) }))
         typealias End = (time: Instant?, code: Int32?, outcome: LedgerRun.Outcome?)
         func last(_ runs: StorePredicate) throws -> End? {
-            let newest = try rows(
-                LedgerRow.runEntity, where: runs, order: [StoreSortDescriptor("number", ascending: false)],
-                limit: Self.mostEnds, attributes: ["finished_us", "exit_code", "only_rules", "outcome"])
+            let newest = try reader.newestRuns(
+                where: runs, limit: Self.mostEnds, attributes: ["finished_us", "exit_code", "only_rules", "outcome"])
             var expected = ExpectedRuns(policy)
             var ofRules: [String: End] = [:]
             var found: End?
@@ -183,9 +182,7 @@ package struct LedgerHistory {
 
     /// The IDs of all runs of the ledger.
     package func identifiers() throws -> [String] {
-        guard try reader.entity(named: LedgerRow.runEntityName) != nil else { return [] }
-        return try reader.fetch(StoreFetchRequest(entity: LedgerRow.runEntityName), attributes: ["run"])
-            .compactMap { $0.first?.string }
+        try reader.rows(of: LedgerRow.runEntityName, attributes: ["run"]).compactMap { $0["run"]?.string }
     }
 
     /// Whether a run is one of a store.
@@ -221,13 +218,11 @@ package struct LedgerHistory {
 
     /// The run that carried out a plan; nil: none did.
     package func run(ofPlan sha256: String) throws -> String? {
-        guard try reader.entity(named: LedgerRow.runEntityName)?.attribute(named: "plan_sha256") != nil else {
-            return nil
-        }
-        return try rows(
-            LedgerRow.runEntity, where: .compare("plan_sha256", .equal, .text(sha256)), order: [], limit: 1,
+        guard try reader.runsHave("plan_sha256") else { return nil }
+        return try reader.rows(
+            of: LedgerRow.runEntityName, where: .compare("plan_sha256", .equal, .text(sha256)), limit: 1,
             attributes: ["run"]
-        ).first.map(LedgerRow.run)?.report.runID
+        ).first.map { $0["run"]?.string ?? "" }
     }
 
     static func instant(_ value: StoreValue) -> Instant? {
@@ -251,38 +246,15 @@ package struct LedgerHistory {
 
     /// The next runs, newest first.
     private func page(before number: Int64?, _ runs: StorePredicate) throws -> [LedgerRun] {
-        try rows(
-            LedgerRow.runEntity, where: runs && (number.map { .compare("number", .less, .integer($0)) } ?? .all),
-            order: [StoreSortDescriptor("number", ascending: false)], limit: 200
+        try reader.newestRuns(
+            where: runs && (number.map { .compare("number", .less, .integer($0)) } ?? .all), limit: 200
         ).map(LedgerRow.run)
     }
 
     /// The rules of some runs, by run.
-    private func rules(of runs: [LedgerRun]) throws -> [Int: [RunReport.RuleReport]] {
-        let rows = try rows(
-            LedgerRow.ruleEntity, where: .isIn("run_number", runs.map { .integer(Int64($0.number)) }),
-            order: [StoreSortDescriptor("run_number"), StoreSortDescriptor("position")], limit: nil)
-        var rules: [Int: [RunReport.RuleReport]] = [:]
-        for row in rows {
-            guard case .integer(let number) = row["run_number"] else { continue }
-            rules[Int(number), default: []].append(LedgerRow.rule(row))
-        }
-        return rules
-    }
-
-    /// - Parameter attributes: the attributes to read; nil: all.
-    func rows(
-        _ entity: Entity, where predicate: StorePredicate, order: [StoreSortDescriptor], limit: Int?,
-        attributes: [String]? = nil
-    ) throws -> [[String: StoreValue]] {
-        // A ledger of an earlier version lacks attributes until the next run adds them.
-        let present = try reader.entity(named: entity.name)
-        let names = (attributes ?? entity.attributes.map(\.name)).filter { present?.attribute(named: $0) != nil }
-        guard !names.isEmpty else { return [] }
-        return try reader.fetch(
-            StoreFetchRequest(entity: entity.name, predicate: predicate, sortDescriptors: order, fetchLimit: limit),
-            attributes: names
-        ).map { Dictionary(zip(names, $0)) { first, _ in first } }
+    func rules(of runs: [LedgerRun]) throws -> [Int: [RunReport.RuleReport]] {
+        let rows = try LedgerChain.rules(ofRuns: runs.map { Int64($0.number) }, in: reader)
+        return Dictionary(rows.map { (Int($0), $1.map(LedgerRow.rule)) }) { first, _ in first }
     }
 }
 

@@ -106,6 +106,49 @@ enum LedgerRow {
     }
 }
 
+extension StoreReader {
+    /// Rows of an entity of a ledger; none if it has no such entity. A ledger of an earlier version lacks attributes until the next run adds
+    /// them.
+    ///
+    /// - Parameter attributes: those to read; nil: all, including those that this version does not know.
+    func rows(
+        of entity: String, where predicate: StorePredicate = .all, order: [StoreSortDescriptor] = [],
+        limit: Int? = nil, attributes: [String]? = nil
+    ) throws -> [[String: StoreValue]] {
+        let present = try self.entity(named: entity)?.attributes.map(\.name) ?? []
+        let names = attributes.map { $0.filter(present.contains) } ?? present
+        guard !names.isEmpty else { return [] }
+        return try fetch(
+            StoreFetchRequest(entity: entity, predicate: predicate, sortDescriptors: order, fetchLimit: limit),
+            attributes: names
+        ).map { Dictionary(zip(names, $0)) { first, _ in first } }
+    }
+
+    /// Rows of the runs of a ledger, the newest first.
+    func newestRuns(
+        where predicate: StorePredicate, limit: Int?, attributes: [String]? = nil
+    ) throws -> [[String: StoreValue]] {
+        try rows(
+            of: LedgerRow.runEntityName, where: predicate, order: [StoreSortDescriptor("number", ascending: false)],
+            limit: limit, attributes: attributes)
+    }
+
+    /// The lowest of the numbers that some runs have in an attribute, or the highest; nil: there is none.
+    func runNumber(
+        _ attribute: String, where predicate: StorePredicate = .all, ascending: Bool = true
+    ) throws -> Int64? {
+        try rows(
+            of: LedgerRow.runEntityName, where: predicate,
+            order: [StoreSortDescriptor(attribute, ascending: ascending)], limit: 1, attributes: [attribute]
+        ).first?[attribute]?.number
+    }
+
+    /// Whether the ledger has an attribute of runs, which one of an earlier version may lack.
+    func runsHave(_ attribute: String) throws(StoreError) -> Bool {
+        try entity(named: LedgerRow.runEntityName)?.attribute(named: attribute) != nil
+    }
+}
+
 extension [String: StoreValue] {
     /// The lines of a text as they are.
     func lines(_ name: String) -> [String] {

@@ -20,21 +20,12 @@ struct LedgerTrim {
     /// - Returns: the place of the last deleted record; nil: none was deleted.
     func deleteRuns(before cutoff: Instant, now: Instant) throws -> Int64? {
         // The runs after the first one began later. To find what else keeps records takes longer.
-        let oldest = try writer.fetch(
-            StoreFetchRequest(
-                entity: LedgerRow.runEntityName, sortDescriptors: [StoreSortDescriptor("number")], fetchLimit: 1),
-            attributes: ["started_us"]
-        ).first?.first?.number
-        guard let oldest, oldest < cutoff.microseconds else { return nil }
-        func first(_ attribute: String, _ predicate: StorePredicate, ascending: Bool = true) throws -> Int64? {
-            try writer.fetch(
-                StoreFetchRequest(
-                    entity: LedgerRow.runEntityName, predicate: predicate,
-                    sortDescriptors: [StoreSortDescriptor(attribute, ascending: ascending)], fetchLimit: 1),
-                attributes: [attribute]
-            ).first?.first?.number
-        }
-        guard let newest = try first("number", .all, ascending: false), newest > Self.fewestRuns else { return nil }
+        let oldest = try writer.rows(
+            of: LedgerRow.runEntityName, order: [StoreSortDescriptor("number")], limit: 1, attributes: ["started_us"]
+        ).first?["started_us"]?.number
+        guard let oldest, oldest < cutoff.microseconds,
+            let newest = try writer.runNumber("number", ascending: false), newest > Self.fewestRuns
+        else { return nil }
         let storeCount = try writer.figures(
             [.max("number")], of: StoreFetchRequest(entity: LedgerRow.runEntityName), groupedBy: ["store"]
         ).count
@@ -50,8 +41,9 @@ struct LedgerTrim {
             isNeeded = isNeeded || .compare("number", .greaterOrEqual, .integer(holding))
         }
         let isInChain = StorePredicate.isNotNull("place")
-        guard let begin = try first("place", isInChain),
-            let end = try first("place", isInChain && isNeeded).map({ min($0, begin &+ Self.mostDeleted) }),
+        guard let begin = try writer.runNumber("place", where: isInChain),
+            let end = try writer.runNumber("place", where: isInChain && isNeeded)
+                .map({ min($0, begin &+ Self.mostDeleted) }),
             begin < end,
             try LedgerVerification.read(writer, through: end - 1).fault == nil
         else { return nil }

@@ -28,7 +28,7 @@ package struct LedgerVerification: Hashable, Sendable {
     package var fault: Fault?
 
     /// How many runs are fetched at a time.
-    private static let portion: Int64 = 500
+    private static let portion = 500
 
     /// Verifies a ledger from the first run on, up to the first fault.
     ///
@@ -63,8 +63,8 @@ package struct LedgerVerification: Hashable, Sendable {
     package static func fault(ofRuns numbers: [Int], _ reader: any StoreInserter) throws -> Fault? {
         try reader.transaction(.normal) {
             let numbers = numbers.map(Int64.init)
-            let runs = try LedgerChain.rows(
-                LedgerRow.runEntityName, where: .isIn("number", numbers.map { .integer($0) }), in: reader)
+            let runs = try reader.rows(
+                of: LedgerRow.runEntityName, where: .isIn("number", numbers.map { .integer($0) }))
             let rules = try LedgerChain.rules(ofRuns: numbers, in: reader)
             return runs.lazy.compactMap { fault(of: $0, rules) }.first
         }
@@ -75,12 +75,11 @@ package struct LedgerVerification: Hashable, Sendable {
         var place: Int64 = .min
         var previous = LedgerChain.origin
         while true {
-            let runs = try LedgerChain.rows(
-                LedgerRow.runEntityName,
+            let runs = try reader.rows(
+                of: LedgerRow.runEntityName,
                 where: .compare("place", .greater, .integer(place))
                     && .compare("place", .lessOrEqual, .integer(through)),
-                order: [StoreSortDescriptor("place"), StoreSortDescriptor("number")], limit: Int(Self.portion),
-                in: reader)
+                order: [StoreSortDescriptor("place"), StoreSortDescriptor("number")], limit: Self.portion)
             guard !runs.isEmpty else { return }
             let rules = try LedgerChain.rules(ofRuns: runs.compactMap { $0["number"]?.number }, in: reader)
             for run in runs {
@@ -125,10 +124,9 @@ package struct LedgerVerification: Hashable, Sendable {
         let hasPlace =
             StorePredicate.compare("place", .greaterOrEqual, .integer(.min))
             && .compare("place", .lessOrEqual, .integer(.max))
-        let open = try LedgerChain.rows(
-            LedgerRow.runEntityName, where: hasChain ? .notTrue(hasPlace) : .all,
-            order: [StoreSortDescriptor("number")],
-            in: reader)
+        let open = try reader.rows(
+            of: LedgerRow.runEntityName, where: hasChain ? .notTrue(hasPlace) : .all,
+            order: [StoreSortDescriptor("number")])
         openCount = open.count
         for run in open where fault == nil {
             fault = Self.fault(of: run, try LedgerChain.rules(ofRuns: [run["number"]?.number ?? 0], in: reader))
@@ -140,14 +138,12 @@ package struct LedgerVerification: Hashable, Sendable {
         let numbers = try reader.fetch(StoreFetchRequest(entity: LedgerRow.runEntityName), attributes: ["number"])
         let known = Set(numbers.compactMap { $0.first?.number })
         // A kill while the ledger is created can leave it without the entity.
-        let rules =
-            try reader.entity(named: LedgerRow.ruleEntityName) == nil
-            ? [] : reader.fetch(StoreFetchRequest(entity: LedgerRow.ruleEntityName), attributes: ["run_number"])
-        let orphan = rules.first { $0.first?.number.map { !known.contains($0) } ?? true }
+        let rules = try reader.rows(of: LedgerRow.ruleEntityName, attributes: ["run_number"])
+        let orphan = rules.first { $0["run_number"]?.number.map { !known.contains($0) } ?? true }
         if fault == nil, let orphan {
             fault = Fault(
                 kind: .added,
-                message: "a rule of run number \(orphan.first?.number ?? 0) was added: that run does not exist")
+                message: "a rule of run number \(orphan["run_number"]?.number ?? 0) was added: that run does not exist")
         }
     }
 

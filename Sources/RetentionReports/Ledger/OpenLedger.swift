@@ -77,14 +77,7 @@ package final class OpenLedger {
         try writer.transaction(.normal) {
             // What this transaction adds is read by the next one.
             var last = try newest()
-            let highest =
-                try index?.last
-                ?? reader.fetch(
-                    StoreFetchRequest(
-                        entity: LedgerRow.runEntityName,
-                        sortDescriptors: [StoreSortDescriptor("number", ascending: false)],
-                        fetchLimit: 1), attributes: ["number"]
-                ).first?.first?.number
+            let highest = try index?.last ?? reader.runNumber("number", ascending: false)
             let first = try RunLedger.number(after: highest ?? 0, in: writer)
             var number = first
             for (run, report, known) in waiting {

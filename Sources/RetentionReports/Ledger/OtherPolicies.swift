@@ -18,15 +18,14 @@ extension LedgerHistory {
         let ofStore = try runs(of: names(of: store)) && .isNotNull("config")
         var (files, others): ([String], [String]) = ([], [])
         // Of each policy the newest run that came to its rules, if there is one.
-        while let run = try rows(
-            LedgerRow.runEntity, where: ofStore && .notTrue(.isIn("config", files.map { .text($0) })),
+        while let run = try reader.rows(
+            of: LedgerRow.runEntityName, where: ofStore && .notTrue(.isIn("config", files.map { .text($0) })),
             order: ["clock_believed", "number"].map { StoreSortDescriptor($0, ascending: false) }, limit: 1,
             attributes: ["config", "number"]
         ).first, let file = run["config"]?.string, let number = run["number"] {
             files.append(file)
-            let rules = try rows(
-                LedgerRow.ruleEntity, where: .compare("run_number", .equal, number), order: [], limit: nil,
-                attributes: ["name"])
+            let rules = try reader.rows(
+                of: LedgerRow.ruleEntityName, where: .compare("run_number", .equal, number), attributes: ["name"])
             if file.hasPrefix("/"), policy.isOther(file, withRules: rules.compactMap { $0["name"]?.string }) {
                 others.append(file)
             }

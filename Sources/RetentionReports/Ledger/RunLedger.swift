@@ -191,8 +191,8 @@ package final class RunLedger: RunRecorder {
         guard try writer.count(running) > 0 else { return 0 }
         return try writer.transaction(.normal) {
             var last = try ledger.newest()
-            let runs = try LedgerChain.rows(
-                LedgerRow.runEntityName, where: running.predicate, order: running.sortDescriptors, in: writer)
+            let runs = try writer.rows(
+                of: LedgerRow.runEntityName, where: running.predicate, order: running.sortDescriptors)
             for var run in runs {
                 run["outcome"] = .text(LedgerRun.Outcome.crashed.rawValue)
                 let place = try LedgerChain.end(for: run, rules: [], after: last, in: writer)
@@ -214,9 +214,9 @@ package final class RunLedger: RunRecorder {
 
     /// The records of some runs of this store.
     package func recordedRuns(_ identifiers: [String]) throws -> [String: RecordedRun] {
-        let runs = try LedgerChain.rows(
-            LedgerRow.runEntityName,
-            where: try butThis(names.predicate(in: writer)) && .isIn("run", identifiers.map { .text($0) }), in: writer)
+        let runs = try writer.rows(
+            of: LedgerRow.runEntityName,
+            where: try butThis(names.predicate(in: writer)) && .isIn("run", identifiers.map { .text($0) }))
         let recorded = runs.map(LedgerRow.run).map { run in
             let isEnded = run.outcome != .running && run.outcome != .crashed
             return (

@@ -32,9 +32,7 @@ struct StoreNames {
     func predicate(in reader: any StoreReader) throws -> StorePredicate {
         let hasPath = StorePredicate.isIn("store", paths.map { .text($0) })
         // A ledger of an earlier version lacks the attribute until the next run adds it.
-        guard relative != nil,
-            try reader.entity(named: LedgerRow.runEntityName)?.attribute(named: LedgerRow.storeRelative) != nil
-        else { return hasPath }
+        guard relative != nil, try reader.runsHave(LedgerRow.storeRelative) else { return hasPath }
         return hasPath || .isIn(LedgerRow.storeRelative, relatives.compactMap { $0.map { .text($0) } })
     }
 

@@ -151,7 +151,7 @@ struct LedgerChainTests {
         let file = try ledgerOfFour()
         let head = try #require(try file.verification().head)
         let (run, rules) = try (
-            LedgerChain.rows("run", where: .compare("number", .equal, .integer(4)), in: SQLiteReader(path: file.path)),
+            SQLiteReader(path: file.path).rows(of: "run", where: .compare("number", .equal, .integer(4))),
             LedgerChain.rules(ofRuns: [4], in: SQLiteReader(path: file.path))
         )
         var forged = try #require(run.first)
@@ -168,7 +168,7 @@ struct LedgerChainTests {
         let file = try ledger(of: 101, keep: nil)
         let head = try #require(try file.verification().head)
         let first = try #require(
-            LedgerChain.rows("run", where: .compare("number", .equal, .integer(1)), in: SQLiteReader(path: file.path))
+            SQLiteReader(path: file.path).rows(of: "run", where: .compare("number", .equal, .integer(1)))
                 .first?["hash"]?.string)
         let last = try file.ledger(keep: age(days: 1))
         try last.record(LedgerFile.report("LAST", hour: 102 * 24))
