@@ -74,14 +74,12 @@ struct LogOpening {
         let showsWarningsOnly = isQuiet || isWatched || settings.file != nil
         var handlers: [any LogHandler] = []
         var log = Log(logger: Logger(label: "retention") { _ in SwiftLogNoOpLogHandler() })
-        if let path = settings.file {
-            if !isDryRun {
-                let sink = try LogSink.file(path: path)
-                let handler = LineLogHandler(format, sink: sink, level: level, clock: clock)
-                handlers.append(handler)
-                log.file = sink
-                log.fileLogger = Logger(label: "retention") { _ in handler }
-            }
+        if let path = settings.file, !isDryRun {
+            let sink = try LogSink.file(path: path)
+            let handler = LineLogHandler(format, sink: sink, level: level, clock: clock)
+            handlers.append(handler)
+            log.file = sink
+            log.fileLogger = Logger(label: "retention") { _ in handler }
         }
         log.isSilent = showsWarningsOnly && reportsText && console.isOneStream
         if !log.isSilent {

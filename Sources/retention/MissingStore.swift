@@ -1,5 +1,5 @@
-@preconcurrency import Glibc
 import PriceStore
+import RetentionJob
 import RetentionPolicy
 
 /// A missing store, the line that names it, and the files in its folder.
@@ -25,8 +25,12 @@ struct MissingStore {
         let slash = path.lastIndex(of: "/")
         let folder = slash.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
         let wanted = slash.map { String(path[path.index(after: $0)...]) } ?? path
-        guard let files = Self.files(in: folder)?.filter({ $0 != policy }) else {
+        guard let names = PendingPattern.entries(of: folder)?.names else {
             return "the folder \(folder) does not exist"
+        }
+        let files = names.sorted().filter { name in
+            name != policy && !name.hasPrefix(".") && !Self.otherEndings.contains(where: name.lowercased().hasSuffix)
+                && FilePlace(FilePlace.path(name, in: folder)).facts?.isFolder == false
         }
         if let near = NearestName.match(wanted, in: files) { return "did you mean '\(near)'? It is in \(folder)" }
         let stores = files.filter { name in Self.endings.contains { name.lowercased().hasSuffix($0) } }
@@ -42,20 +46,4 @@ struct MissingStore {
     private static let otherEndings = [
         "-wal", "-shm", "-journal", ".retention-lock", ".ledger.sqlite", ".yaml", ".yml",
     ]
-
-    /// The sorted names of the files in a folder, without those whose names show that they are not stores.
-    private static func files(in path: String) -> [String]? {
-        guard let folder = opendir(path) else { return nil }
-        defer { closedir(folder) }
-        var names: [String] = []
-        while let entry = readdir(folder) {
-            guard [DT_REG, DT_LNK, DT_UNKNOWN].contains(Int(entry.pointee.d_type)) else { continue }
-            let name = withUnsafePointer(to: &entry.pointee.d_name) { start in
-                start.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
-            }
-            guard !name.hasPrefix("."), !otherEndings.contains(where: name.lowercased().hasSuffix) else { continue }
-            names.append(name)
-        }
-        return names.sorted()
-    }
 }

@@ -1,4 +1,5 @@
 import ArgumentParser
+@preconcurrency import Glibc
 import PriceStore
 import RetentionPolicy
 
@@ -39,9 +40,9 @@ struct RetentionCommand: ParsableCommand {
                     hint: "mount /proc, or let the sandbox see it")
             }
         } catch {
-            ProcessEnd.exit(show(error, console))
+            Glibc.exit(show(error, console))
         }
-        ProcessEnd.exit(perform(Array(CommandLine.arguments.dropFirst()), console))
+        Glibc.exit(perform(Array(CommandLine.arguments.dropFirst()), console))
     }
 
     /// Parses a command line and carries out the command in the working folder.

@@ -67,8 +67,7 @@ struct StoreOpening {
 
     /// Takes the run lock of a store file; nil: the store is on a server, whose writer takes it.
     func lock() throws -> RunLock? {
-        guard let path = policy.store.kind.file else { return nil }
-        return try RunLock.acquire(storePath: path)
+        try policy.store.kind.file.map { try RunLock.acquire(storePath: $0) }
     }
 
     /// Whether a run is in progress on a store that the ledger names; false also if its server does not answer.
@@ -126,12 +125,8 @@ struct StoreOpening {
     ///
     /// This process must not have the file open: closing it here would release its locks.
     static func isOwnFile(_ path: String) -> Bool {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
-        guard descriptor >= 0 else { return false }
-        defer { close(descriptor) }
-        var bytes = [UInt8](repeating: 0, count: 4)
-        guard pread(descriptor, &bytes, 4, 68) == 4 else { return false }
-        let id = Int32(bitPattern: bytes.reduce(UInt32(0)) { $0 << 8 | UInt32($1) })
+        guard let bytes = FilePlace(path).firstBytes(72), bytes.count == 72 else { return false }
+        let id = Int32(bitPattern: bytes[68...].reduce(UInt32(0)) { $0 << 8 | UInt32($1) })
         return [ledgerOwner, .archive].contains { $0.applicationID == id }
     }
 
@@ -209,22 +204,19 @@ struct StoreOpening {
 
     /// Throws if the file at the lock file's path is not a lock file.
     func checkLock() throws {
-        guard let path = policy.store.kind.file else { return }
-        try RunLock.check(storePath: path)
+        if let path = policy.store.kind.file { try RunLock.check(storePath: path) }
     }
 
     /// Throws unless this user may write what a run writes; see ``RunLock/requireAccess(storePath:)``.
     func requireAccess() throws {
-        guard let path = policy.store.kind.file else { return }
-        try RunLock.requireAccess(storePath: path)
+        if let path = policy.store.kind.file { try RunLock.requireAccess(storePath: path) }
     }
 
     /// Throws unless the store's file begins like a database, so that no lock is created beside other files. It must not be called while
     /// the store is open.
     func requireDatabase() throws {
         try requireStore()
-        guard let path = policy.store.kind.file else { return }
-        try SQLiteWriter.requireDatabase(path: path)
+        if let path = policy.store.kind.file { try SQLiteWriter.requireDatabase(path: path) }
     }
 
     /// Throws unless the store's path exists, so that a missing store is reported before the lock.
@@ -276,19 +268,14 @@ struct StoreOpening {
     /// The store's file with symbolic links followed, or the server and its database. The ledger identifies the store by it.
     func realStorePath() throws -> String {
         guard let path = policy.store.kind.file else { return serverName }
-        if let real = FilePlace.realPath(path) { return real }
         // A missing store is identified by the real path of its folder.
-        guard let slash = path.lastIndex(of: "/"), slash > path.startIndex,
-            let folder = FilePlace.realPath(String(path[..<slash]))
-        else { return path }
-        return (folder == "/" ? "" : folder) + path[slash...]
+        return FilePlace.realPath(path) ?? FilePlace(path).path
     }
 
     /// Whether the store's path is a symbolic link whose target does not exist.
     var isDanglingLink: Bool {
         guard let path = policy.store.kind.file else { return false }
-        var facts = stat()
-        return lstat(path, &facts) == 0 && facts.st_mode & S_IFMT == S_IFLNK && access(path, F_OK) != 0
+        return FilePlace(path).facts?.isLink == true && access(path, F_OK) != 0
     }
 
     /// The path of the store's file.

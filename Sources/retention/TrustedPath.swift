@@ -19,48 +19,24 @@ struct TrustedPath {
     /// In a folder with the sticky bit, such as `/tmp`, other users cannot replace what belongs to root. The file itself must be writable
     /// by root only.
     static func weakness(_ path: String) -> Weakness? {
-        var rest = parts(absolute(path))
-        var place = "/"
-        var links = 0
-        if let weakness = look(at: place, isLast: rest.isEmpty) { return weakness }
-        while let part = rest.first {
-            rest.removeFirst()
-            if part == "." { continue }
-            if part == ".." {
-                place = place.lastIndex(of: "/").map { String(place[..<$0]) } ?? ""
-                if place.isEmpty { place = "/" }
-                continue
+        let path = path.hasPrefix("/") ? path : FilePlace.path(path, in: FilePlace.realPath(".") ?? "/")
+        let steps = FilePlace.steps(path)
+        if let weakness = look(at: "/", FilePlace("/").facts, isLast: steps.isEmpty) { return weakness }
+        for step in steps {
+            guard let facts = step.facts else { return nil }
+            if facts.isLink {
+                guard facts.st_uid == 0 else { return Weakness(path: step.path, owner: facts.st_uid) }
+            } else if let weakness = look(at: step.path, facts, isLast: step.rest.isEmpty) {
+                return weakness
             }
-            let next = (place == "/" ? "" : place) + "/" + part
-            var facts = stat()
-            guard lstat(next, &facts) == 0 else { return nil }
-            guard facts.st_mode & S_IFMT == S_IFLNK else {
-                place = next
-                if let weakness = look(at: place, isLast: rest.isEmpty) { return weakness }
-                continue
-            }
-            links += 1
-            guard facts.st_uid == 0 else { return Weakness(path: next, owner: facts.st_uid) }
-            guard links <= FilePlace.mostLinks, let target = FilePlace.target(ofLink: next) else { return nil }
-            if target.hasPrefix("/") { place = "/" }
-            rest = parts(target) + rest
         }
         return nil
     }
 
-    private static func look(at path: String, isLast: Bool) -> Weakness? {
-        var facts = stat()
-        guard lstat(path, &facts) == 0 else { return nil }
+    private static func look(at path: String, _ facts: stat?, isLast: Bool) -> Weakness? {
+        guard let facts else { return nil }
         if facts.st_uid != 0 { return Weakness(path: path, owner: facts.st_uid, isLast: isLast) }
         guard facts.st_mode & 0o022 != 0, isLast || facts.st_mode & S_ISVTX == 0 else { return nil }
         return Weakness(path: path, owner: nil, isLast: isLast, isShared: facts.st_mode & S_ISVTX != 0)
     }
-
-    private static func absolute(_ path: String) -> String {
-        guard !path.hasPrefix("/"), let folder = getcwd(nil, 0) else { return path }
-        defer { free(folder) }
-        return String(cString: folder) + "/" + path
-    }
-
-    private static func parts(_ path: String) -> [String] { path.split(separator: "/").map(String.init) }
 }

@@ -68,12 +68,16 @@ struct UndoCommand: ConsoleCommand {
         guard let runID else {
             let runs =
                 try policy.stores == nil ? past.withArchives() : past.runs(.init()).filter { $0.report.archive != nil }
-            if runs.isEmpty, !output.format.isJSON, let text = try past.noteOfUnknownArchives() {
-                console.diagnose("warning", text)
+            if runs.isEmpty, !output.format.isJSON {
+                if let text = try past.noteOfUnknownArchives() { console.diagnose("warning", text) }
+                let memory = try policy.stores == nil ? store.memory() : nil
+                if let text = memory?.unknownStoreText(for: policy) {
+                    console.diagnose("warning", "store not known: \(text)")
+                }
             }
-            return try show(
-                runs, LogReport(runs, names: past.names(), storeName: policy.stores?.display),
-                unknownStore: policy.stores == nil ? store.memory().unknownStoreText(for: policy) : nil, console)
+            let report = LogReport(runs, names: try past.names(), storeName: policy.stores?.display)
+            try console.report(output.format.isJSON ? report.json : report.undoList(console.layout))
+            return 0
         }
         let run = try withLedger(of: policy) { try past.run(runID) }
         try past.verify(run)
@@ -126,15 +130,12 @@ struct UndoCommand: ConsoleCommand {
                 "run \(id) is itself an undo, of run \(undo.run)",
                 hint: "a rule that would delete its rows again is refused (restored_rows)")
         }
+        switch (run.outcome, policy.archive?.place) {
         // A server deletes a row and copies it in one transaction, so the archive fits whatever the outcome of the run.
-        var place: String?
-        if case .schema(let name)? = policy.archive?.place { place = name }
-        switch run.outcome {
-        case .crashed where place != nil:
-            return RunReport.Archive(path: place ?? "", rows: 0, isComplete: false)
-        case .running:
+        case (.crashed, .schema(let name)?): return .left(at: name)
+        case (.running, _):
             throw CommandFailure(exitCode: 75, message: "run \(id) has not ended", hint: "try again later")
-        case .crashed where run.report.archive == nil:
+        case (.crashed, _) where run.report.archive == nil:
             throw refused(
                 "run \(id) crashed, and no archive of it is in the folder of the policy",
                 hint: "a run that crashes before it deletes anything leaves none")
@@ -194,18 +195,6 @@ struct UndoCommand: ConsoleCommand {
             "run \(run.report.runID) has archived no rows of a rule '\(name)'"
                 + NearestName.suggestion(for: name, in: names),
             hint: "the rules are \(names.joined(separator: ", "))")
-    }
-
-    // MARK: Reports
-
-    private func show(
-        _ runs: [LedgerRun], _ report: LogReport, unknownStore: String?, _ console: Console
-    ) throws(CommandFailure) -> Int32 {
-        if runs.isEmpty, !output.format.isJSON, let text = unknownStore {
-            console.diagnose("warning", "store not known: \(text)")
-        }
-        try console.report(output.format.isJSON ? report.json : report.undoList(console.layout))
-        return 0
     }
 }
 

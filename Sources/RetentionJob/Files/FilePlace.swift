@@ -73,17 +73,19 @@ package struct FilePlace {
         return lstat(path(name, in: folder), &facts) == 0 ? facts : nil
     }
 
-    /// A symbolic link on the way to a file.
-    package struct Link {
-        /// The path of the link, without symbolic links among its folders.
+    /// A folder or a symbolic link on the way to a file, or the file.
+    package struct Step {
+        /// Its path, without symbolic links among the folders before it.
         package let path: String
-        /// The parts of the path that follow the link; empty: it is a link to the file.
-        fileprivate let rest: [String]
+        /// What is there; nil: nothing.
+        package let facts: stat?
+        /// The parts of the path that follow; empty: this is the file, or a link to it.
+        package let rest: [String]
 
-        /// The place of the link; nil: it is a link to a folder.
+        /// The place of a link to the file; nil: it is a link to a folder.
         package var ofFile: FilePlace? { rest.isEmpty ? FilePlace(path) : nil }
 
-        /// The path of the file by this link. The links before it are followed, and those after it are as written.
+        /// The path of the file from here. The links before are followed, and those after are as written.
         package var filePath: String { ([path] + rest).joined(separator: "/") }
     }
 
@@ -91,34 +93,37 @@ package struct FilePlace {
     ///
     /// Example: `/data` is a link to `/disk/data`, and `prices.sqlite` in it a link to `gold.sqlite`. Then the links of
     /// `/data/prices.sqlite` lead by `/data/prices.sqlite` and by `/disk/data/prices.sqlite`.
-    package static func links(_ path: String) -> [Link] {
-        var (found, place): ([Link], [String]) = ([], path.hasPrefix("/") ? [] : parts(realPath(".") ?? ""))
-        var rest = parts(path)
+    package static func links(_ path: String) -> [Step] {
+        steps(path).filter { $0.facts?.isLink == true }
+    }
+
+    /// The way from a path to its file.
+    package static func steps(_ path: String) -> [Step] {
+        var (found, linkCount, rest) = ([Step](), 0, parts(path))
+        var place = path.hasPrefix("/") ? [] : parts(realPath(".") ?? "")
         while let part = rest.first {
             rest.removeFirst()
             if part == ".." {
                 place = place.dropLast()
                 continue
             }
-            let next = "/" + (place + [part]).joined(separator: "/")
+            place.append(part)
+            let next = "/" + place.joined(separator: "/")
             var facts = stat()
-            guard found.count < mostLinks, lstat(next, &facts) == 0, facts.isLink, let target = target(ofLink: next)
-            else {
-                place.append(part)
-                continue
-            }
-            found.append(Link(path: next, rest: rest))
-            if target.hasPrefix("/") { place = [] }
+            let isThere = lstat(next, &facts) == 0
+            found.append(Step(path: next, facts: isThere ? facts : nil, rest: rest))
+            guard isThere, facts.isLink else { continue }
+            // As many are followed as by the kernel.
+            linkCount += 1
+            guard linkCount <= 40, let target = target(ofLink: next) else { return found }
+            place = target.hasPrefix("/") ? [] : place.dropLast()
             rest = parts(target) + rest
         }
         return found
     }
 
-    /// The most symbolic links that are followed, as in the kernel.
-    package static let mostLinks = 40
-
     /// The target of a symbolic link; nil: it cannot be read.
-    package static func target(ofLink path: String) -> String? {
+    private static func target(ofLink path: String) -> String? {
         var bytes = [CChar](repeating: 0, count: Int(PATH_MAX))
         let count = readlink(path, &bytes, bytes.count)
         return count > 0 ? String(decoding: bytes[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self) : nil

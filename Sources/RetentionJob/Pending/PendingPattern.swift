@@ -142,7 +142,7 @@ package struct PendingPattern {
 
     /// The names in a folder, and whether there are others that are not UTF-8, which a report cannot name; nil: `errno` says why it cannot
     /// be read.
-    static func entries(of folder: String) -> (names: [String], hasOthers: Bool)? {
+    package static func entries(of folder: String) -> (names: [String], hasOthers: Bool)? {
         guard let stream = opendir(folder) else { return nil }
         defer { closedir(stream) }
         var found = (names: [String](), hasOthers: false)
