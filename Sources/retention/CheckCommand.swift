@@ -137,7 +137,7 @@ struct CheckCommand: ConsoleCommand {
             ) { pending in
                 try StoreCheck.refusals(
                     policy: completed, reader: reader, asOf: asOf, clock: clock, memory: memory, after: pending,
-                    reported: found, archiveTroubles: { ArchiveFolder.troubles(of: completed, for: $0, in: reader) })
+                    reported: found, archiveTroubles: { ArchiveFolder.troubles(of: completed, for: ($0, reader)) })
             }
         }
         found += ArchiveFolder.troubles(of: completed, in: reader)

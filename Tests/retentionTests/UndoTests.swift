@@ -1,12 +1,13 @@
 import Foundation
 import Logging
 import PriceStore
-import RetentionJob
 import RetentionPolicy
 import SQLiteStore
 import Testing
 
-/// `retention undo` after a kill and with little time. What it says and restores otherwise is in `Tests/Cases`.
+@testable import RetentionJob
+
+/// `retention undo` after a kill, beside a run and with little time. What it says and restores otherwise is in `Tests/Cases`.
 struct UndoTests {
     private static let archive = "archive: { folder: archive, keep: 30d }"
 

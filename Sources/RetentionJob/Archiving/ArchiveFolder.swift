@@ -76,48 +76,31 @@ package struct ArchiveFolder {
     /// Why the store itself cannot hold archives now, at the position of the setting; empty if archives are elsewhere.
     package static func troubles(of policy: Policy, in reader: any RetentionReader) -> [Diagnostic] {
         guard case .schema(let name)? = policy.archive?.place else { return [] }
-        do throws(StoreError) {
-            try reader.checkArchivePlace(name)
-            return []
-        } catch {
-            return [
-                Diagnostic(
-                    at: policy.marks.value("archive.schema"),
-                    "'archive.schema' cannot be used: \(words(error))")
-            ]
-        }
+        return troubles(of: policy, "archive.schema") { () throws(StoreError) in try reader.checkArchivePlace(name) }
     }
 
-    /// Why archives cannot be made in the policy's folder now, at the position of the setting.
-    package static func troubles(of policy: Policy) -> [Diagnostic] {
-        troubles(of: policy) { folder throws(StoreError) in try folder.check() }
-    }
-
-    /// Why the archive of a plan has no room there now.
+    /// Why archives cannot be made in the policy's folder now, at the position of the setting; with a plan, why its archive has no room
+    /// there.
     package static func troubles(
-        of policy: Policy, for plan: Plan, in reader: any RetentionReader
+        of policy: Policy, for plan: (plan: Plan, reader: any RetentionReader)? = nil
     ) -> [Diagnostic] {
-        troubles(of: policy) { folder throws(StoreError) in try folder.requireSpace(for: plan, in: reader) }
+        guard let path = policy.archive?.folder else { return [] }
+        return troubles(of: policy, "archive.folder", "\(path): ") { () throws(StoreError) in
+            let folder = ArchiveFolder(path)
+            if let (plan, reader) = plan { try folder.requireSpace(for: plan, in: reader) } else { try folder.check() }
+        }
     }
 
     private static func troubles(
-        of policy: Policy, _ check: (ArchiveFolder) throws(StoreError) -> Void
+        of policy: Policy, _ key: String, _ place: String = "", _ check: () throws(StoreError) -> Void
     ) -> [Diagnostic] {
-        guard let path = policy.archive?.folder else { return [] }
         do throws(StoreError) {
-            try check(ArchiveFolder(path))
+            try check()
             return []
         } catch {
-            return [
-                Diagnostic(
-                    at: policy.marks.value("archive.folder"),
-                    "'archive.folder' cannot be used: \(path): \(words(error))")
-            ]
+            let words = [error.message, error.hint].compactMap(\.self).joined(separator: "; ")
+            return [Diagnostic(at: policy.marks.value(key), "'\(key)' cannot be used: \(place)\(words)")]
         }
-    }
-
-    private static func words(_ error: StoreError) -> String {
-        [error.message, error.hint].compactMap(\.self).joined(separator: "; ")
     }
 
     /// Whether the archive of a killed run has no row: one page of 4 KiB, and beside it at most the 32 bytes with which a journal begins.

@@ -4,19 +4,17 @@ package import RetentionPolicy
 
 /// A value of a report with its name and outputs. JSON contains every value.
 package struct ReportField<Report>: Sendable {
-    /// Outputs other than JSON and the ledger.
-    package struct Outputs: OptionSet, Sendable {
-        package let rawValue: Int
-        package init(rawValue: Int) { self.rawValue = rawValue }
+    /// An output other than JSON and the ledger.
+    package enum Output: Sendable {
         /// The log's record of the report.
-        package static var log: Self { Self(rawValue: 1) }
+        case log
         /// The ledger's record of a beginning run.
-        package static var start: Self { Self(rawValue: 2) }
+        case start
     }
 
     /// The name in JSON and in the log.
     package var name: String
-    package var outputs: Outputs = []
+    package var output: Output?
     /// The name of the Prometheus metric without `retention_`, and its help; nil: there is none.
     package var metric: (name: String, help: String)?
     /// The ledger's columns; empty: the ledger lacks the value.
@@ -35,10 +33,10 @@ package struct ReportField<Report>: Sendable {
     /// - Parameter column: the name in the ledger, if it differs.
     package static func stored<Value: ReportValue>(
         _ name: String, _ path: any WritableKeyPath<Report, Value> & Sendable, column: String? = nil,
-        _ outputs: Outputs = [], metric: (name: String, help: String)? = nil
+        _ output: Output? = nil, metric: (name: String, help: String)? = nil
     ) -> Self {
         let column = column ?? name
-        var field = computed(name, column: column, outputs, metric: metric) { $0[keyPath: path] }
+        var field = computed(name, column: column, output, metric: metric) { $0[keyPath: path] }
         field.read = { report, row in
             guard let value = Value(column, of: row) else { return false }
             report[keyPath: path] = value
@@ -51,10 +49,10 @@ package struct ReportField<Report>: Sendable {
     ///
     /// - Parameter column: the ledger's column for people; nil: none.
     package static func computed<Value: ReportValue>(
-        _ name: String, column: String? = nil, _ outputs: Outputs = [], metric: (name: String, help: String)? = nil,
+        _ name: String, column: String? = nil, _ output: Output? = nil, metric: (name: String, help: String)? = nil,
         _ value: @escaping @Sendable (Report) -> Value
     ) -> Self {
-        var field = Self(name: name, outputs: outputs, metric: metric)
+        var field = Self(name: name, output: output, metric: metric)
         field.json = { value($0).json }
         guard let column else { return field }
         field.columns = Value.columns(column)
@@ -65,9 +63,9 @@ package struct ReportField<Report>: Sendable {
 
     /// A value that the ledger lacks, or that other records of the ledger always contain.
     package static func unrecorded(
-        _ name: String, _ outputs: Outputs = [], isKnown: Bool = false, _ json: @escaping @Sendable (Report) -> JSONText
+        _ name: String, _ output: Output? = nil, isKnown: Bool = false, _ json: @escaping @Sendable (Report) -> JSONText
     ) -> Self {
-        Self(name: name, outputs: outputs, json: json, read: { _, _ in isKnown })
+        Self(name: name, output: output, json: json, read: { _, _ in isKnown })
     }
 
     /// An optional object with its own fields.
@@ -77,7 +75,7 @@ package struct ReportField<Report>: Sendable {
         _ name: String, _ path: any WritableKeyPath<Report, Part?> & Sendable, blank: Part
     ) -> Self {
         Self(
-            name: name, outputs: .start, columns: Part.columns, json: { $0[keyPath: path]?.json ?? .null },
+            name: name, output: .start, columns: Part.columns, json: { $0[keyPath: path]?.json ?? .null },
             record: { report, row, atStart in report[keyPath: path]?.record(in: &row, atStart: atStart) },
             read: { report, row in
                 var part = blank
@@ -106,8 +104,8 @@ package struct ReportFields<Report>: Sendable, ExpressibleByArrayLiteral {
     init(_ all: [ReportField<Report>]) {
         self.all = all
         values = all.flatMap { $0.parts.isEmpty ? [$0] : $0.parts }
-        logged = values.filter { $0.outputs.contains(.log) }
-        recorded = values.filter { !$0.columns.isEmpty }.map { ($0.outputs.contains(.start), $0.record) }
+        logged = values.filter { $0.output == .log }
+        recorded = values.filter { !$0.columns.isEmpty }.map { ($0.output == .start, $0.record) }
     }
 
     package init(arrayLiteral all: ReportField<Report>...) { self.init(all) }

@@ -80,8 +80,11 @@ extension String: ColumnValue {
     }
 }
 
-/// A word of a fixed list.
-package protocol WordValue: ColumnValue, RawRepresentable<String> {}
+/// A value that is recorded by its word.
+package protocol WordValue: ColumnValue {
+    var rawValue: String { get }
+    init?(rawValue: String)
+}
 
 extension WordValue {
     package var json: JSONText { .string(rawValue) }
@@ -91,13 +94,7 @@ extension WordValue {
     }
 }
 
-extension DateEncoding: ColumnValue {
-    package var json: JSONText { .string(rawValue) }
-    package init?(stored: StoreValue) {
-        guard let text = String(stored: stored) else { return nil }
-        self.init(rawValue: text)
-    }
-}
+extension DateEncoding: WordValue {}
 
 /// RFC 3339 in UTC; the ledger also has microseconds since 1970, for comparison.
 extension Instant: ReportValue {

@@ -62,9 +62,7 @@ extension RunReport.RuleReport: Reported {
             )),
         .unrecorded("widened") { $0.remembered.widened?.json ?? .null },
         .unrecorded("forecast") {
-            $0.planned.forecast.map {
-                .object([.init("next_day", $0.nextDay.json), .init("next_week", $0.nextWeek.json)])
-            } ?? .null
+            $0.planned.forecast.map { ["next_day": $0.nextDay.json, "next_week": $0.nextWeek.json] } ?? .null
         },
         .unrecorded("sample") { $0.planned.sample?.json ?? .null },
         .stored("refusals", \.refusals),
@@ -116,9 +114,7 @@ extension RefusalCode: WordValue, LineValue {
 
 extension RefusalReport: LineValue {
     package var json: JSONText {
-        .object([
-            .init("code", code.json), .init("message", message.json), .init("acceptable", isAcceptable.json),
-        ])
+        ["code": code.json, "message": message.json, "acceptable": isAcceptable.json]
     }
     package var line: String { "\(code.rawValue) \(isAcceptable ? 1 : 0) \(message)" }
     package init?(line: String) {
@@ -129,9 +125,7 @@ extension RefusalReport: LineValue {
 }
 
 extension Survey.HeldCount: LineValue {
-    package var json: JSONText {
-        .object([.init("hold", hold.json), .init("rows", rowCount.json), .init("related", relatedCount.json)])
-    }
+    package var json: JSONText { ["hold": hold.json, "rows": rowCount.json, "related": relatedCount.json] }
     package var line: String { "\(rowCount) \(relatedCount) \(hold)" }
     package init?(line: String) {
         let parts = line.split(separator: " ", maxSplits: 2)
@@ -143,7 +137,7 @@ extension Survey.HeldCount: LineValue {
 }
 
 extension Survey.TierCount: LineValue {
-    package var json: JSONText { .object([.init("tier", unit.tierName.json), .init("rows", rowCount.json)]) }
+    package var json: JSONText { ["tier": unit.tierName.json, "rows": rowCount.json] }
     package var line: String { "\(rowCount) \(unit.tierName)" }
     package init?(line: String) {
         let parts = line.split(separator: " ", maxSplits: 1)
@@ -156,10 +150,7 @@ extension Survey.TierCount: LineValue {
 /// The ledger contains no row values, so the example is not recorded.
 extension Survey.UnreadableRows: LineValue {
     package var json: JSONText {
-        .object([
-            .init("kind", .string(reason.jsonName)), .init("rows", rowCount.json),
-            .init("example", .string(SafeText.example(example))),
-        ])
+        ["kind": reason.jsonName.json, "rows": rowCount.json, "example": SafeText.example(example).json]
     }
     package var line: String { "\(rowCount) \(reason.rawValue)" }
     package init?(line: String) {
@@ -189,8 +180,7 @@ extension Survey.Unreadable {
 extension [String: Int]: ReportValue, ColumnValue {
     package static var affinity: Attribute.Affinity { .text }
     package var json: JSONText {
-        .array(
-            sorted { $0.key < $1.key }.map { .object([.init("entity", $0.key.json), .init("rows", $0.value.json)]) })
+        .array(sorted { $0.key < $1.key }.map { ["entity": $0.key.json, "rows": $0.value.json] })
     }
     package var stored: StoreValue { sorted { $0.key < $1.key }.map { "\($0.value) \($0.key)" }.stored }
     package init?(stored: StoreValue) {
@@ -213,17 +203,12 @@ extension Int {
 
 extension WidenedRule {
     fileprivate var json: JSONText {
-        .object([
-            .init("run", run.json),
-            .init(
-                "changes",
-                .array(
-                    changes.map {
-                        .object([.init("key", $0.key.json), .init("was", $0.was.json), .init("now", $0.now.json)])
-                    })),
-            .init("removed_holds", removedHolds.json), .init("changed_rules", changedSiblings.json),
-            .init("rows", rowCount.json), .init("oldest", oldest.json), .init("newest", newest.json),
-        ])
+        [
+            "run": run.json,
+            "changes": .array(changes.map { ["key": $0.key.json, "was": $0.was.json, "now": $0.now.json] }),
+            "removed_holds": removedHolds.json, "changed_rules": changedSiblings.json, "rows": rowCount.json,
+            "oldest": oldest.json, "newest": newest.json,
+        ]
     }
 }
 
@@ -232,9 +217,8 @@ extension RowSample {
         func rows(_ rows: [[StoreValue]]) -> JSONText {
             .array(rows.map { .strings($0.map { SafeText.example($0) }) })
         }
-        return .object([
-            .init("columns", columns.json), .init("oldest_rows", rows(oldest)), .init("newest_rows", rows(newest)),
-            .init("kept_rows", rows(kept)),
-        ])
+        return [
+            "columns": columns.json, "oldest_rows": rows(oldest), "newest_rows": rows(newest), "kept_rows": rows(kept),
+        ]
     }
 }

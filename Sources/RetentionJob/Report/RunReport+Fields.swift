@@ -5,10 +5,10 @@ package import RetentionPolicy
 extension RunReport: Reported {
     package static let fields: ReportFields<Self> = [
         .computed("schema") { _ in "retention.run/1" },
-        .stored("run", \.recordedRunID, .start), .stored("mode", \.mode, .start), .stored("as_of", \.asOf, .start),
+        .stored("run", \.runID.known, .start), .stored("mode", \.mode, .start), .stored("as_of", \.asOf, .start),
         .stored("started", \.started, .start), .stored("finished", \.finished), .stored("config", \.config, .start),
         .stored("config_sha256", \.configSHA256, .start), .stored("store", \.store, .start),
-        .stored("engine", \.recordedEngine, .start),
+        .stored("engine", \.engine.known, .start),
         .group(
             "pending",
             [
@@ -44,11 +44,11 @@ extension RunReport: Reported {
         .object("undo", \.undo, blank: Undo(run: "", archive: "", rules: [], tables: [])),
         .unrecorded("holds") { report in
             let holds = report.holds?.map { hold -> JSONText in
-                .object([
-                    .init("name", hold.name.json), .init("entity", hold.entity.json),
-                    .init("reason", hold.reason.json), .init("expires", hold.expires.json),
-                    .init("state", hold.state.rawValue.json), .init("kept", report.keptCount(of: hold.name).json),
-                ])
+                [
+                    "name": hold.name.json, "entity": hold.entity.json, "reason": hold.reason.json,
+                    "expires": hold.expires.json, "state": hold.state.rawValue.json,
+                    "kept": report.keptCount(of: hold.name).json,
+                ]
             }
             return holds.map(JSONText.array) ?? .null
         },
@@ -58,7 +58,7 @@ extension RunReport: Reported {
             report.unknown.contains("finished") ? nil : report.finished.since(report.started)
         },
         waited,
-        .stored("only_rules", \.recordedOnlyRules, .start),
+        .stored("only_rules", \.onlyRules.known, .start),
     ]
 
     private static let ledgerHash: ReportField<Self> = {
@@ -76,29 +76,19 @@ extension RunReport: Reported {
         field.json = { report in
             .array(
                 report.waits.sorted { $0.key < $1.key }.map { reason, microseconds in
-                    let length = Duration(wholeMicroseconds: Int64(microseconds))
-                    return .object([.init("reason", reason.json), .init("seconds", length.json)])
+                    ["reason": reason.json, "seconds": Duration(wholeMicroseconds: Int64(microseconds)).json]
                 })
         }
         return field
     }()
 
-    /// Nil: the run could not begin.
-    fileprivate var recordedRunID: String? {
-        get { runID.isEmpty ? nil : runID }
-        set { runID = newValue ?? "" }
-    }
+}
 
-    /// Nil: all.
-    fileprivate var recordedOnlyRules: [String]? {
-        get { onlyRules.isEmpty ? nil : onlyRules }
-        set { onlyRules = newValue ?? [] }
-    }
-
-    /// Nil: the run could not begin.
-    fileprivate var recordedEngine: String? {
-        get { engine.isEmpty ? nil : engine }
-        set { engine = newValue ?? "" }
+extension RangeReplaceableCollection {
+    /// Nil: it is empty, as the ID and the engine of a run that could not begin.
+    fileprivate var known: Self? {
+        get { isEmpty ? nil : self }
+        set { self = newValue ?? Self() }
     }
 }
 
@@ -132,31 +122,28 @@ extension RunReport.Undo: Reported {
                 .unrecorded("by_triggers") {
                     .array(
                         $0.byTriggers.filter { !$1.isEmpty }.sorted { $0.key < $1.key }.map { name, rows in
-                            .object([
-                                .init("table", name.json), .init("inserted", rows.insertedCount.json),
-                                .init("changed", rows.changedCount.json), .init("deleted", rows.deletedCount.json),
-                            ])
+                            [
+                                "table": name.json, "inserted": rows.insertedCount.json,
+                                "changed": rows.changedCount.json, "deleted": rows.deletedCount.json,
+                            ]
                         })
                 },
                 .stored("tables", \.tables, column: "restored_tables"),
                 .unrecorded("skipped_rows") {
                     .array(
                         $0.skippedRows.map { row in
-                            .object([
-                                .init("table", row.table.json),
-                                .init("key", .strings(row.key.map { SafeText.example($0) })),
-                                .init("reason", row.reason.json),
-                            ])
+                            let key = JSONText.strings(row.key.map { SafeText.example($0) })
+                            return ["table": row.table.json, "key": key, "reason": row.reason.json]
                         })
                 },
                 .unrecorded("waiting") {
-                    .array($0.waiting.map { .object([.init("rule", $0.rule.json), .init("reason", $0.reason.json)]) })
+                    .array($0.waiting.map { ["rule": $0.rule.json, "reason": $0.reason.json] })
                 },
             ])
 }
 
 extension RunReport.Undo.Unarchived: LineValue {
-    package var json: JSONText { .object([.init("rule", rule.json), .init("rows", rows.json)]) }
+    package var json: JSONText { ["rule": rule.json, "rows": rows.json] }
     package var line: String { "\(rows) \(rule)" }
     package init?(line: String) {
         let parts = line.split(separator: " ", maxSplits: 1)

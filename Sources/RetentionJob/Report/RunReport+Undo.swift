@@ -13,8 +13,6 @@ extension RunReport {
             /// Rows that differ from the archived ones because the store changed them; nil: not counted.
             package var changed: Int?
 
-            package init(name: String) { self.name = name }
-
             /// Whether candles of the table were deleted, and none of its rows was restored or is there.
             package var onlyLostCandles: Bool {
                 done.deletedCandleCount > 0
@@ -64,13 +62,6 @@ extension RunReport {
 
         /// See ``Reported/unknown``.
         package var unknown: Set<String> = []
-
-        package init(run: String, archive: String, rules: [String], tables: [Table]) {
-            self.run = run
-            self.archive = archive
-            self.rules = rules
-            self.tables = tables
-        }
 
         /// What was restored, over all tables.
         package var done: RestoredTable { tables.reduce(into: RestoredTable()) { $0.add($1.done) } }

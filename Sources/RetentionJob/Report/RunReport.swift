@@ -59,7 +59,7 @@ package struct RunReport: Sendable {
         /// Its rows, of all tables.
         package var rows: Int
         /// The old values of cleared references.
-        package var references: Int
+        package var references = 0
         /// The size of the file in bytes; nil: the archive is on a server, or incomplete.
         package var sizeBytes: Int64?
         /// The SHA-256 of the file in hexadecimal; nil: the archive is on a server, or incomplete.
@@ -70,33 +70,6 @@ package struct RunReport: Sendable {
         package var until: Instant?
         /// See ``Reported/unknown``.
         package var unknown: Set<String> = []
-
-        package init(
-            path: String, rows: Int, references: Int = 0, sizeBytes: Int64? = nil, sha256: String? = nil,
-            isComplete: Bool, until: Instant? = nil
-        ) {
-            self.path = path
-            self.rows = rows
-            self.references = references
-            self.sizeBytes = sizeBytes
-            self.sha256 = sha256
-            self.isComplete = isComplete
-            self.until = until
-        }
-
-        /// The archive that a crashed run left; its rows are not counted.
-        package static func left(at path: String) -> Self {
-            var archive = Self(path: path, rows: 0, isComplete: false)
-            archive.unknown = ["rows", "references"]
-            return archive
-        }
-
-        /// A complete archive.
-        package init(_ result: ArchiveResult) {
-            self.init(
-                path: result.path, rows: result.rowCount, references: result.referenceCount,
-                sizeBytes: result.sizeBytes, isComplete: true)
-        }
     }
 
     /// The result of one hold of the policy.
@@ -234,5 +207,21 @@ package struct RunReport: Sendable {
     /// Whether the expired rows of all rules were counted.
     package var isWhollyCounted: Bool {
         isCounted && rules.allSatisfy { $0.outcome != .refused || $0.planned.isCounted }
+    }
+}
+
+extension RunReport.Archive {
+    /// The archive that a crashed run left; its rows are not counted.
+    package static func left(at path: String) -> Self {
+        var archive = Self(path: path, rows: 0, isComplete: false)
+        archive.unknown = ["rows", "references"]
+        return archive
+    }
+
+    /// A complete archive.
+    package init(_ result: ArchiveResult) {
+        self.init(
+            path: result.path, rows: result.rowCount, references: result.referenceCount,
+            sizeBytes: result.sizeBytes, isComplete: true)
     }
 }

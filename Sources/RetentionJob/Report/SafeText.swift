@@ -1,4 +1,5 @@
 package import PriceStore
+import RetentionPolicy
 
 /// Makes text of unknown origin safe for a terminal and a log: one line, without control characters, invisible characters and direction
 /// marks.
@@ -50,13 +51,8 @@ package enum SafeText {
         case .real(let number): return "\(number)"
         case .text(let text): return quoted(text, limit: limit)
         case .blob(let bytes):
-            let digits = Array("0123456789abcdef".unicodeScalars)
-            var text = "x'"
-            for byte in bytes.prefix(8) {
-                text.unicodeScalars.append(digits[Int(byte >> 4)])
-                text.unicodeScalars.append(digits[Int(byte & 15)])
-            }
-            return text + (bytes.count > 8 ? "…'" : "'") + " (\(Figures.count(bytes.count, "byte")))"
+            let more = bytes.count > 8 ? "…" : ""
+            return "x'\(HexText.text(bytes.prefix(8)))\(more)' (\(Figures.count(bytes.count, "byte")))"
         }
     }
 
@@ -91,7 +87,7 @@ package enum SafeText {
 
     private static func escapedForShell(_ scalar: Unicode.Scalar) -> String {
         guard isUnsafe(scalar) else { return (scalar == "'" || scalar == "\\" ? "\\" : "") + String(scalar) }
-        return String(scalar).utf8.map { "\\x" + ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+        return String(scalar).utf8.map { "\\x" + HexText.text([$0]) }.joined()
     }
 
     private static func append(_ scalar: Unicode.Scalar, to text: inout String) {

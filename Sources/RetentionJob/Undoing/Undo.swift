@@ -45,30 +45,26 @@ package final class Undo {
 
         /// Warnings about an archive that is incomplete.
         fileprivate func warnings(_ policy: Policy) -> [String] {
-            let left = policy.rules.filter { $0.rollup != nil && undoneRules.contains($0.name) }.map(\.name)
+            var found: [String] = []
+            let undone = policy.rules.filter { $0.rollup != nil && undoneRules.contains($0.name) }.map(\.name)
                 .filter { rules.isEmpty || rules.contains($0) }
-            let before =
-                left.isEmpty
-                ? []
-                : [
-                    "undone before: an earlier undo has restored the rows and candles of \(left.joined(separator: ", "))"
-                ]
-            let lost =
-                unarchived.isEmpty
-                ? []
-                : [
-                    "not restored: "
-                        + unarchived.map { "\(Figures.count($0.rows, "row")) of the rule \($0.rule)" }
-                        .joined(separator: ", ")
-                        + ", which deletes without an archive; name the other rules with --rule to undo only what they deleted"
-                ]
-            return before + lost
-                + (archive.isComplete || !isFile
-                    ? []
-                    : [
-                        "archive not complete: run \(run) did not end normally, so no SHA-256 of its archive is recorded; "
-                            + "archived rows that the run had not deleted yet are in the store and count as present"
-                    ])
+            if !undone.isEmpty {
+                found.append(
+                    "undone before: an earlier undo has restored the rows and candles of \(undone.joined(separator: ", "))"
+                )
+            }
+            if !unarchived.isEmpty {
+                let lost = unarchived.map { "\(Figures.count($0.rows, "row")) of the rule \($0.rule)" }
+                found.append(
+                    "not restored: \(lost.joined(separator: ", ")), which deletes without an archive; name the other rules "
+                        + "with --rule to undo only what they deleted")
+            }
+            if !archive.isComplete, isFile {
+                found.append(
+                    "archive not complete: run \(run) did not end normally, so no SHA-256 of its archive is recorded; "
+                        + "archived rows that the run had not deleted yet are in the store and count as present")
+            }
+            return found
         }
 
         /// Throws unless the archive's file is the recorded one. An archive that is not a file is left to the engine.
@@ -360,16 +356,13 @@ package final class Undo {
         metadata["ledger_hash"] = report.ledgerHash.map { "\($0)" }
         logger.info("undo finished", metadata: metadata)
     }
-
 }
 
 extension RunReport.Undo {
     /// The choices about triggers, for messages.
     package static let triggerChoices =
         "--triggers skip (SQLite) restores the rows and nothing else; --triggers fire fires the triggers, which a full-text index needs"
-}
 
-extension RunReport.Undo {
     /// Warnings about virtual tables, such as full-text indexes, that lack the restored rows because the triggers that write them are
     /// skipped.
     fileprivate func leftOut(of restored: [RestorableTable]) -> [String] {
@@ -390,17 +383,11 @@ extension Undo.Request {
     /// The report before any row is restored.
     fileprivate func report(rules: [String], _ tables: [RestorableTable]) -> RunReport.Undo {
         var undo = RunReport.Undo(
-            run: run, archive: archive.path, rules: rules, tables: tables.map(RunReport.Undo.Table.init))
+            run: run, archive: archive.path, rules: rules,
+            tables: tables.map { .init(name: $0.table, archived: $0.archivedCount) })
         undo.unarchived = unarchived
         undo.triggers = tables.flatMap { table in table.triggers.map { "\($0) of \(table.table)" } }
         undo.triggerChoice = triggers
         return undo
-    }
-}
-
-extension RunReport.Undo.Table {
-    fileprivate init(_ table: RestorableTable) {
-        self.init(name: table.table)
-        archived = table.archivedCount
     }
 }

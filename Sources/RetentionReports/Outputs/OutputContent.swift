@@ -38,20 +38,14 @@ package enum OutputContent: Sendable {
             return "cannot be read to check its content: \(String(systemError: errno))"
         }
         guard !bytes.isEmpty else { return nil }
-        switch self {
-        case .ledger, .policy: return nil
-        case .log:
-            return Self.isLog(bytes[...])
-                ? nil : "exists and does not begin like a log of retention; name another file or remove this one"
-        case .figures:
-            return bytes.starts(with: MetricsText.firstWords.utf8)
-                ? nil : "exists and was not written by retention; name another file or remove this one"
-        case .page:
-            return bytes.starts(with: ReviewPage.firstLines.utf8)
-                ? nil : "exists and is not a page of retention report; name another file or remove this one"
-        case .plan:
-            return bytes.starts(with: SavedPlan.firstLine.utf8)
-                ? nil : "exists and is not a plan; name another file or remove this one"
-        }
+        let (isOwn, problem) =
+            switch self {
+            case .ledger, .policy: (true, "")
+            case .log: (Self.isLog(bytes[...]), "does not begin like a log of retention")
+            case .figures: (bytes.starts(with: MetricsText.firstWords.utf8), "was not written by retention")
+            case .page: (bytes.starts(with: ReviewPage.firstLines.utf8), "is not a page of retention report")
+            case .plan: (bytes.starts(with: SavedPlan.firstLine.utf8), "is not a plan")
+            }
+        return isOwn ? nil : "exists and \(problem); name another file or remove this one"
     }
 }

@@ -177,11 +177,10 @@ package struct LogReport {
 
     /// The runs as JSON, schema `retention.log/1`: the fields of `retention.run/1` and of the record.
     package var json: String {
-        JSONText.object([
-            .init("schema", "retention.log/1".json),
-            .init("runs", .array(runs.map(Self.value))),
-            .init("missed", missed?.json ?? .null),
-        ]).document + "\n"
+        let document: JSONText = [
+            "schema": "retention.log/1", "runs": .array(runs.map(Self.value)), "missed": missed?.json ?? .null,
+        ]
+        return document.document + "\n"
     }
 
     /// A run of that list.
@@ -190,21 +189,18 @@ package struct LogReport {
             run.report.members.filter { $0.name != "schema" && $0.name != "outcome" }
             + [.init("outcome", run.outcome.rawValue.json)]
             + run.process.members
-        let record: [JSONText.Member] = [
-            .init("archive_present", run.isArchiveThere.json),
-            .init(
-                "undone_by", (run.undoneBy.flatMap { $0.isWhole ? $0.undos.first?.run : nil }).json),
-            .init(
-                "undos",
-                .array(
-                    (run.undoneBy?.undos ?? []).map {
-                        .object([
-                            .init("run", $0.run.json), .init("rule_names", .strings($0.rules)),
-                            .init("rows", $0.rows.json), .init("skipped", $0.skipped.json),
-                        ])
-                    })),
-        ]
-        return .object(members + record)
+        let undos = (run.undoneBy?.undos ?? []).map { undo -> JSONText in
+            [
+                "run": undo.run.json, "rule_names": undo.rules.json, "rows": undo.rows.json,
+                "skipped": undo.skipped.json,
+            ]
+        }
+        let undoneBy = run.undoneBy.flatMap { $0.isWhole ? $0.undos.first?.run : nil }
+        return .object(
+            members + [
+                .init("archive_present", run.isArchiveThere.json), .init("undone_by", undoneBy.json),
+                .init("undos", .array(undos)),
+            ])
     }
 }
 

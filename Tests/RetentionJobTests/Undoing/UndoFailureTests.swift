@@ -1,9 +1,10 @@
 import Foundation
 import Logging
 import PriceStore
-import RetentionJob
 import TestSupport
 import Testing
+
+@testable import RetentionJob
 
 /// Undos that end before all rows are restored, or that cannot be recorded.
 struct UndoFailureTests {

@@ -1,10 +1,10 @@
 import Foundation
 import PriceStore
-import RetentionJob
 import RetentionPolicy
 import SQLiteStore
 import Testing
 
+@testable import RetentionJob
 @testable import RetentionReports
 
 /// The chain of the records, and which of them go. What is found in a ledger that somebody has changed is in the cases

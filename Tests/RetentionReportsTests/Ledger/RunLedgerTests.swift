@@ -1,10 +1,11 @@
 import Foundation
 import PriceStore
-import RetentionJob
 import RetentionPolicy
 import RetentionReports
 import SQLiteStore
 import Testing
+
+@testable import RetentionJob
 
 struct RunLedgerTests {
     private let hour: Int64 = 3_600_000_000

@@ -1,9 +1,9 @@
 import Foundation
 import PriceStore
-import RetentionJob
 import RetentionPolicy
 import Testing
 
+@testable import RetentionJob
 @testable import RetentionReports
 
 /// What reports, figures and the ledger say of archived rows.

@@ -1,8 +1,8 @@
 import PriceStore
-import RetentionJob
 import RetentionPolicy
 import Testing
 
+@testable import RetentionJob
 @testable import RetentionReports
 
 /// What grows: rows that are left, the rows of a rule, the store and its archives.
