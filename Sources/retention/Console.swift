@@ -53,8 +53,8 @@ final class Console: Sendable {
         isJournal = isKnown && Self.environment("JOURNAL_STREAM") == "\(errors.st_dev):\(errors.st_ino)"
         tableWidth = isOutputTerminal ? Self.columns(of: STDOUT_FILENO) ?? 80 : nil
         width = tableWidth ?? 120
-        output = { LogSink.writeAll($0, to: STDOUT_FILENO) }
-        self.errors = { LogSink.writeAll($0, to: STDERR_FILENO) }
+        output = { FilePortions.write($0, to: STDOUT_FILENO) }
+        self.errors = { FilePortions.write($0, to: STDERR_FILENO) }
         isStandard = true
     }
 

@@ -16,4 +16,15 @@ package enum FilePortions {
             }
         }
     }
+
+    /// Writes all bytes, and continues after an interruption or a short write; false: it failed, and `errno` says why.
+    package static func write(_ bytes: [UInt8], to descriptor: Int32) -> Bool {
+        var offset = 0
+        while offset < bytes.count {
+            let written = bytes[offset...].withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
+            if written < 0, errno != EINTR { return false }
+            offset += max(0, written)
+        }
+        return true
+    }
 }

@@ -134,27 +134,22 @@ package struct AttributeWords {
 
     private static let dateWords: Set<String> = [
         "accessed", "at", "born", "birthday", "created", "date", "datetime", "day", "deadline", "dob", "epoch",
-        "expires",
-        "expiry", "inserted", "modified", "received", "recorded", "seen", "sent", "since", "stamp", "time", "timestamp",
-        "ts", "updated", "until", "utc", "visited", "when",
+        "expires", "expiry", "inserted", "modified", "received", "recorded", "seen", "sent", "since", "stamp", "time",
+        "timestamp", "ts", "updated", "until", "utc", "visited", "when",
     ]
 
     private static let otherWords: Set<String> = [
         "account", "age", "amount", "balance", "build", "bytes", "checksum", "cnt", "code", "count", "crc", "days",
-        "flags",
-        "guid", "hash", "hours", "id", "ids", "idx", "index", "isbn", "key", "len", "length", "level", "minutes", "no",
-        "nr",
-        "num", "number", "offset", "phone", "pid", "port", "position", "postcode", "price", "rank", "rate", "rev",
-        "revision", "rowid", "score", "seq", "sequence", "serial", "size", "snowflake", "status", "sum", "tel", "total",
-        "uid", "uuid", "version", "weeks", "zip", "zipcode",
+        "flags", "guid", "hash", "hours", "id", "ids", "idx", "index", "isbn", "key", "len", "length", "level",
+        "minutes", "no", "nr", "num", "number", "offset", "phone", "pid", "port", "position", "postcode", "price",
+        "rank", "rate", "rev", "revision", "rowid", "score", "seq", "sequence", "serial", "size", "snowflake", "status",
+        "sum", "tel", "total", "uid", "uuid", "version", "weeks", "zip", "zipcode",
     ]
 
     private static let durationWords: Set<String> = [
         "cook", "delay", "downtime", "duration", "elapsed", "every", "execution", "exposure", "idle", "interval",
-        "latency",
-        "lease", "lifetime", "period", "ping", "play", "playtime", "prep", "processing", "remaining", "response",
-        "retention",
-        "run", "runtime", "spent", "timeout", "took", "travel", "ttl", "uptime", "wait",
+        "latency", "lease", "lifetime", "period", "ping", "play", "playtime", "prep", "processing", "remaining",
+        "response", "retention", "run", "runtime", "spent", "timeout", "took", "travel", "ttl", "uptime", "wait",
     ]
 
     private static let eventWords: Set<String> = ["bar", "candle", "event", "kline", "price", "quote", "tick", "trade"]
@@ -171,18 +166,14 @@ package struct AttributeWords {
 
     private static let changedWords: Set<String> = [
         "access", "accessed", "atime", "changed", "closed", "completed", "deleted", "edited", "finished", "last",
-        "login",
-        "modification", "modified", "mtime", "opened", "read", "refreshed", "removed", "seen", "shipped", "sync",
-        "synced",
-        "update", "updated", "used", "viewed", "visited",
+        "login", "modification", "modified", "mtime", "opened", "read", "refreshed", "removed", "seen", "shipped",
+        "sync", "synced", "update", "updated", "used", "viewed", "visited",
     ]
 
     private static let endWords: Set<String> = [
         "best", "birth", "birthdate", "birthday", "born", "bday", "deadline", "death", "dob", "due", "end", "ended",
-        "ends",
-        "estimated", "expiration", "expire", "expired", "expires", "expiry", "hire", "hired", "next", "planned",
-        "renewal",
-        "renews", "required", "scheduled", "termination", "until", "valid", "warranty",
+        "ends", "estimated", "expiration", "expire", "expired", "expires", "expiry", "hire", "hired", "next", "planned",
+        "renewal", "renews", "required", "scheduled", "termination", "until", "valid", "warranty",
     ]
 
     /// The words of a name, in lower case: `updateTime`, `update_time` and `UPDATE TIME` give the same words.

@@ -58,8 +58,7 @@ package struct DateRecognition: Hashable, Sendable {
     ///   - samples: values from the whole entity; NULL does not count.
     ///   - clock: the time to which dates are compared to decide whether they are plausible.
     package init?(_ attribute: Attribute, samples: [StoreValue], clock: Instant) {
-        var values: [StoreValue] = []
-        for value in samples where !value.isNull && !values.contains(value) { values.append(value) }
+        let values = samples.filter { !$0.isNull }.unique
         let words = AttributeWords(attribute)
         examples = Array(values.prefix(3))
         isNamedAsDate = words.hint != nil || attribute.dateEncoding != nil

@@ -116,18 +116,10 @@ final class RejectedFile {
     }
 
     private func flush() throws {
-        var written = 0
-        while written < buffer.count {
-            let count = buffer.withUnsafeBytes {
-                write(descriptor, $0.baseAddress.map { $0 + written }, $0.count - written)
-            }
-            if count < 0 {
-                guard errno == EINTR else { throw StoreError(file: temporaryPath, "cannot be written", errno) }
-                continue
-            }
-            written += count
+        guard FilePortions.write(buffer, to: descriptor) else {
+            throw StoreError(file: temporaryPath, "cannot be written", errno)
         }
-        sizeBytes += Int64(written)
+        sizeBytes += Int64(buffer.count)
         buffer.removeAll(keepingCapacity: true)
     }
 

@@ -219,11 +219,6 @@ extension Plan.Step {
     }
 }
 
-extension [String] {
-    /// Each text once, in the order of its first place.
-    fileprivate var unique: [String] { reduce(into: []) { if !$0.contains($1) { $0.append($1) } } }
-}
-
 extension SurveyRequest {
     /// The survey of these rows, limited to those that meet a condition.
     func narrowed(

@@ -23,7 +23,10 @@ struct KeptRowsCheck {
             else { continue }
             for keeper in keepers {
                 guard let loss = try loss(of: keeper.request, keeper.rule, by: request, step.rule) else { continue }
-                return (index, refusal(of: step.rule, loss))
+                let refusal = Refusal(
+                    .keptRowsDeleted, reason: "refusing to delete from \(step.rule.entity): \(loss)",
+                    remedy: Refusal.acceptance(.keptRowsDeleted))
+                return (index, refusal)
             }
         }
         return nil
@@ -68,12 +71,11 @@ struct KeptRowsCheck {
             return "\(found.reason), of which '\(keeper.name)' keeps some"
         }
         let groups = (keeper.keepLast?.per ?? []) + (keeper.thin?.per ?? [])
-        let cleared =
-            groups.isEmpty
-            ? []
-            : try reader.clearedAttributes(
-                groups, of: entity, byDeletesFrom: delete.fetchRequest.entity, delete.relationships)
-        if let attribute = cleared.first, try clearsReferences(request) {
+        if !groups.isEmpty,
+            let attribute = try reader.clearedAttributes(
+                groups, of: entity, byDeletesFrom: delete.fetchRequest.entity, delete.relationships
+            ).first, try clearsReferences(request)
+        {
             return
                 "references to its rows would be cleared, and '\(keeper.name)' keeps rows of each value of such a reference, "
                 + "\(attribute) of \(entity)"
@@ -117,11 +119,5 @@ struct KeptRowsCheck {
                     && ($0.deleteRule == .cascade || delete.relationships == .cascade || reader.looksAtRowsToKeep)
             }
         } == true
-    }
-
-    private func refusal(of rule: Rule, _ loss: String) -> Refusal {
-        Refusal(
-            .keptRowsDeleted, reason: "refusing to delete from \(rule.entity): \(loss)",
-            remedy: Refusal.acceptance(.keptRowsDeleted))
     }
 }

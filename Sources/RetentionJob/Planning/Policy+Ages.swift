@@ -16,26 +16,21 @@ extension Policy {
         do throws(StoreError) {
             if attribute.affinity != .text, let (beginning, _) = setting.ages.first(where: { $0.value.hasSuffix("*") })
             {
-                throw StoreError(
-                    .unsupported, store: reader.name,
-                    message:
-                        "only values of text have beginnings such as '\(beginning)', and \(entity.name).\(attribute.name) is declared as "
+                throw reader.unsupported(
+                    "only values of text have beginnings such as '\(beginning)', and \(entity.name).\(attribute.name) is declared as "
                         + "'\(attribute.declaredType)': name each value")
             }
             var ages = AgeList(attribute, setting.ages)
             if let source = setting.source { try ages.read(source, of: setting, in: reader) }
             let parts = ages.shares(standard: setting.standard)
             guard parts.count <= AgeList.mostAges else {
-                throw StoreError(
-                    .unsupported, store: reader.name,
-                    message:
-                        "there are \(Figures.count(parts.count, "different age")); at most \(AgeList.mostAges) can be told apart: "
+                throw reader.unsupported(
+                    "there are \(Figures.count(parts.count, "different age")); at most \(AgeList.mostAges) can be told apart: "
                         + "round them")
             }
             if setting.standard == nil, rule.isEnabled, let value = try ages.valueWithoutAge(of: rule, in: reader) {
-                throw StoreError(
-                    .unsupported, store: reader.name,
-                    message: "\(value.isNull ? "a row without a value" : SafeText.example(value)) in "
+                throw reader.unsupported(
+                    "\(value.isNull ? "a row without a value" : SafeText.example(value)) in "
                         + "\(entity.name).\(attribute.name) has no age: name it, or write a 'default'")
             }
             let family = Rule.Family(name: rule.name, entity: rule.entity)
@@ -79,35 +74,33 @@ private struct AgeList {
     mutating func read(
         _ source: AgesSetting.Source, of setting: AgesSetting, in reader: any RetentionReader
     ) throws(StoreError) {
-        func mistake(_ message: String) -> StoreError {
-            StoreError(.unsupported, store: reader.name, message: message)
-        }
         guard let table = try reader.entity(named: source.entity) else {
-            throw mistake("there is no entity \(source.entity)")
+            throw reader.unsupported("there is no entity \(source.entity)")
         }
         for name in [source.key, source.age] where table.attribute(named: name) == nil {
-            throw mistake("\(table.name) has no attribute '\(name)'")
+            throw reader.unsupported("\(table.name) has no attribute '\(name)'")
         }
-        if let obstacle = try reader.hidingObstacle(of: table.name) { throw mistake(obstacle) }
+        if let obstacle = try reader.hidingObstacle(of: table.name) { throw reader.unsupported(obstacle) }
         var found = Dictionary(ages.map { ($0.value, $0.age) }) { first, _ in first }
         let named = Set(found.keys)
         let rows = try reader.fetch(StoreFetchRequest(entity: table.name), attributes: [source.key, source.age])
         for row in rows where !row[0].isNull && !named.contains(row[0]) {
             if row[1].isNull, setting.standard != nil { continue }
             if case .text(let key) = row[0], key.hasPrefix(" ") || key.hasSuffix(" ") {
-                throw mistake(
+                throw reader.unsupported(
                     "\(table.name).\(source.key) has \(SafeText.example(row[0])), with a blank at an end, and values are compared as they "
                         + "are written: remove it; a column of type char(n) pads with blanks, one of type text does not"
                 )
             }
             let place = "\(table.name).\(source.age) of \(SafeText.example(row[0]))"
             guard let age = MaxAge(stored: row[1]) else {
-                throw mistake(
+                throw reader.unsupported(
                     "\(place) is \(row[1].isNull ? "NULL" : SafeText.example(row[1])): expected a number of days, or a text such as 90d"
                 )
             }
             if let other = found.updateValue(age, forKey: row[0]), other.canonical != age.canonical {
-                throw mistake("\(place) is \(other.canonical) and \(age.canonical): each value has one age")
+                throw reader.unsupported(
+                    "\(place) is \(other.canonical) and \(age.canonical): each value has one age")
             }
         }
         ages += found.filter { !named.contains($0.key) }.map { ($0.key, attribute.forms(of: $0.key), $0.value) }

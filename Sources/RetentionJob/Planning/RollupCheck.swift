@@ -29,7 +29,12 @@ struct RollupCheck {
         checkLength()
         guard diagnostics.isEmpty else { return }
         let target = try reader.entity(named: setting.target)
-        if let target { checkTarget(target) } else { checkNewTable() }
+        if let target {
+            checkTarget(target)
+        } else if !setting.names.others.isEmpty {
+            report(
+                "rollup.columns", "the store has no entity '\(setting.target)' whose columns could have other names")
+        }
         guard diagnostics.isEmpty, let reason = try reader.candleObstacle(rollup, of: entity, into: target) else {
             return
         }
@@ -132,13 +137,6 @@ struct RollupCheck {
     }
 
     // MARK: The candles
-
-    private mutating func checkNewTable() {
-        guard setting.names.others.isEmpty else {
-            return report(
-                "rollup.columns", "the store has no entity '\(setting.target)' whose columns could have other names")
-        }
-    }
 
     private mutating func checkTarget(_ target: Entity) {
         guard target.kind == .table, target.model == nil else {

@@ -128,10 +128,8 @@ private struct BoundSearch {
         let request = request(from, before)
         guard isInBytes else { return try reader.count(request) }
         guard let bytes = try reader.compactBytes(of: request) else {
-            throw StoreError(
-                .unsupported, store: reader.name,
-                message:
-                    "max_size cannot be used for \(entity): the store does not know how much space its rows take; write newest_rows"
+            throw reader.unsupported(
+                "max_size cannot be used for \(entity): the store does not know how much space its rows take; write newest_rows"
             )
         }
         return bytes

@@ -30,6 +30,9 @@ extension Rule {
 }
 
 extension StoreReader {
+    /// The error that the store cannot do what is asked for.
+    func unsupported(_ message: String) -> StoreError { StoreError(.unsupported, store: name, message: message) }
+
     /// The first date of some rows; nil: there is no row, or its date cannot be read.
     func firstDate(
         _ date: DateAttribute, of rows: StoreFetchRequest, ascending: Bool = true

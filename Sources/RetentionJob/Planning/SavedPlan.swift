@@ -148,19 +148,15 @@ extension Plan {
         let step = steps[index]
         guard let request = step.request else { return nil }
         guard request.deleting.rollup == nil else {
-            throw StoreError(
-                .unsupported, store: reader.name,
-                message: "a plan cannot hold rows of \(request.entity) that become candles")
+            throw reader.unsupported("a plan cannot hold rows of \(request.entity) that become candles")
         }
         let siblings = steps[..<index].compactMap(\.request).filter { $0.entity == request.entity }
         var pages = KeyPages(BatchDeleteRequest(request).fetchRequest.besides(siblings.map(\.expired)))
         var keys = KeyCollector()
         while step.survey.expiredCount > 0, let page = try pages.next(reader) {
             guard try pages.areFound(page, reader) else {
-                throw StoreError(
-                    .unsupported, store: reader.name,
-                    message:
-                        "a plan cannot hold keys of \(request.entity): its rows cannot be found again by their keys")
+                throw reader.unsupported(
+                    "a plan cannot hold keys of \(request.entity): its rows cannot be found again by their keys")
             }
             keys.add(page)
         }

@@ -29,9 +29,7 @@ extension RunReport.RuleReport {
     /// The codes of all reasons, causes first, each once; empty: the rule was not refused.
     package var refusalCodes: [RefusalCode] {
         // An earlier version recorded only the first code.
-        guard !refusals.isEmpty else { return refusal.map { [$0] } ?? [] }
-        var seen: Set<RefusalCode> = []
-        return refusals.map(\.code).filter { seen.insert($0).inserted }
+        refusals.isEmpty ? refusal.map { [$0] } ?? [] : refusals.map(\.code).unique
     }
 
     /// The options that accept all reasons for one run; nil: there is none, or one of them must not be accepted, or one of several is a doubt

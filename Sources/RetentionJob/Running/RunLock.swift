@@ -8,42 +8,34 @@ package import PriceStore
 /// removed it while the other opened it. Its content, the process ID of the run, is only for people.
 package final class RunLock {
     /// Why the lock could not be taken.
-    package enum Failure: Error, Hashable, Sendable, CustomStringConvertible {
-        /// Another run holds it; with its process ID, if that could be read.
-        case held(path: String, processID: Int32?)
-        /// The lock file cannot be opened or created, because of its permissions or a read-only file system.
-        case permission(path: String, reason: String)
-        /// The lock file cannot be created, or another file has its name.
-        case cannotCreate(path: String, reason: String)
-        /// Locking or writing failed.
-        case inputOutput(path: String, reason: String)
-
+    package struct Failure: Error, Hashable, CustomStringConvertible {
+        package let exitCode: Int32
+        package let description: String
         /// Whether another run is in progress.
-        package var isHeld: Bool { if case .held = self { true } else { false } }
+        package var isHeld: Bool { exitCode == RunStatus.tryAgain }
 
-        /// The exit status of this failure.
-        package var exitCode: Int32 {
-            switch self {
-            case .held: 75
-            case .permission: 77
-            case .cannotCreate: 73
-            case .inputOutput: 74
-            }
+        /// Another run holds it; with its process ID, if that could be read.
+        package static func held(path: String, processID: Int32?) -> Self {
+            let holder = processID.map { ": process \($0) holds" } ?? " and holds"
+            return Self(
+                exitCode: RunStatus.tryAgain,
+                description: "another run is using this store\(holder) \(path); try again later")
         }
 
-        package var description: String {
-            switch self {
-            case .held(let path, let processID?):
-                "another run is using this store: process \(processID) holds \(path); try again later"
-            case .held(let path, nil):
-                "another run is using this store and holds \(path); try again later"
-            case .permission(let path, let reason):
-                "the lock file \(path) cannot be opened: \(reason); the run needs to write in the store's folder"
-            case .cannotCreate(let path, let reason):
-                "the lock file \(path) cannot be created: \(reason)"
-            case .inputOutput(let path, let reason):
-                "the lock file \(path) cannot be locked: \(reason)"
-            }
+        /// The lock file cannot be opened or created, because of its permissions or a read-only file system.
+        package static func permission(path: String, reason: String) -> Self {
+            let need = "the run needs to write in the store's folder"
+            return Self(exitCode: 77, description: "the lock file \(path) cannot be opened: \(reason); \(need)")
+        }
+
+        /// The lock file cannot be created, or another file has its name.
+        package static func cannotCreate(path: String, reason: String) -> Self {
+            Self(exitCode: 73, description: "the lock file \(path) cannot be created: \(reason)")
+        }
+
+        /// Locking or writing failed.
+        package static func inputOutput(path: String, reason: String) -> Self {
+            Self(exitCode: 74, description: "the lock file \(path) cannot be locked: \(reason)")
         }
     }
 

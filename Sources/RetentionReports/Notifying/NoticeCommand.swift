@@ -38,7 +38,7 @@ package struct NoticeCommand {
                 return "\(program): its input cannot be created: \(String(systemError: errno))"
             }
             files.append(file)
-            guard LogSink.writeAll(Array(text.utf8), to: fileno(file)), lseek(fileno(file), 0, SEEK_SET) == 0 else {
+            guard FilePortions.write(Array(text.utf8), to: fileno(file)), lseek(fileno(file), 0, SEEK_SET) == 0 else {
                 return "\(program): its input cannot be written: \(String(systemError: errno))"
             }
         }

@@ -38,7 +38,7 @@ package final class LogSink: Sendable {
         let descriptor = open(
             place.path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW | O_NONBLOCK, 0o640)
         guard descriptor >= 0 else { throw failure("cannot be opened: \(String(systemError: errno))") }
-        return LogSink(descriptor) { bytes in writeAll(bytes, to: descriptor) }
+        return LogSink(descriptor) { bytes in FilePortions.write(bytes, to: descriptor) }
     }
 
     /// How many records could not be written.
@@ -47,19 +47,5 @@ package final class LogSink: Sendable {
     /// Writes one record, which must end with a line end and contain no other.
     package func record(_ line: String) {
         if !write(Array(line.utf8)) { lost.withLock { $0 += 1 } }
-    }
-
-    /// Writes all bytes to a descriptor, and continues after an interruption or a short write; false: it failed.
-    package static func writeAll(_ bytes: [UInt8], to descriptor: Int32) -> Bool {
-        var offset = 0
-        while offset < bytes.count {
-            let written = bytes[offset...].withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
-            if written < 0 {
-                if errno == EINTR { continue }
-                return false
-            }
-            offset += written
-        }
-        return true
     }
 }

@@ -14,7 +14,7 @@ package enum ReplacedFile {
         let (temporary, descriptor) = try make(besides: path, hint)
         var problem: String?
         // The text is on disk before the file gets its name, so after a power failure the file is also the old one or the new one.
-        if !LogSink.writeAll(Array(text.utf8), to: descriptor) || fsync(descriptor) != 0 { problem = failure() }
+        if !FilePortions.write(Array(text.utf8), to: descriptor) || fsync(descriptor) != 0 { problem = failure() }
         close(descriptor)
         // Checked again, because the run or the page may have taken an hour.
         let place = FilePlace(path)

@@ -140,7 +140,7 @@ package struct FirstRun {
 
     /// The names of some rules, or their number if they are many.
     private static func list(_ rules: [String]) -> String {
-        let names = rules.map(SafeText.line).reduce(into: [String]()) { if !$0.contains($1) { $0.append($1) } }
+        let names = rules.map(SafeText.line).unique
         return names.count > 3 ? "\(names.count) rules" : names.listed("and")
     }
 }

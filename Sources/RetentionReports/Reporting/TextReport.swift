@@ -66,9 +66,7 @@ package struct TextReport {
         lines += report.warnings.flatMap { layout.note("warning", $0, .caution) }
         if let failure = report.failure { lines += layout.note("failure", failure, .bad) }
         if !isDryRun, report.exitCode != 0 {
-            let codes = report.rules.flatMap(\.refusalCodes).map(\.rawValue).reduce(into: [String]()) {
-                if !$0.contains($1) { $0.append($1) }
-            }
+            let codes = report.rules.flatMap(\.refusalCodes).map(\.rawValue).unique
             let explained = (codes.isEmpty ? ["\(report.exitCode)"] : codes).map { "retention explain \($0), " }
             lines += layout.note("help", explained.joined() + "man retention, man retention-run", .plain)
         }
@@ -461,8 +459,7 @@ extension RunReport {
         let names = refused.map { rule -> String in
             isAgreed || tables[rule.family, default: 0] > 1 ? rule.family ?? rule.name : rule.name
         }
-        var named: Set<String> = []
-        let rules = names.filter { named.insert($0).inserted }.flatMap { ["--rule", $0] }
+        let rules = names.unique.flatMap { ["--rule", $0] }
         let start = ["retention", "run", "-c", FilePlace.realPath(config) ?? config]
         // A policy is agreed as a whole. Other codes are accepted for the rules that they refuse.
         let isAlone = refused.count == self.rules.count { $0.outcome == .refused && $0.refusal != nil }
