@@ -58,7 +58,6 @@ enum CommandLineHints {
         (helps[command] ?? "").matches(of: #/\n  (?:-\w, )?(--[a-z-]+)/#).map { String($0.1) }
     }
 
-    /// Whether a command has an option.
     static func has(_ option: String, _ name: String) -> Bool {
         let help = helps[name] ?? ""
         return ["\n  \(option) ", "\n  \(option),", ", \(option) "].contains { help.contains($0) }

@@ -29,7 +29,6 @@ struct CompletionCommand: ConsoleCommand {
 }
 
 extension CompletionKind {
-    /// The names of the policy's rules.
     static var rules: CompletionKind { .custom { words, _, _ in policy(words)?.rules.map(\.name) ?? [] } }
 
     /// The IDs of the newest recorded runs.

@@ -24,7 +24,6 @@ final class Console: Sendable {
     let width: Int
     /// The columns of the terminal, which no table is wider than; nil: the output is not a terminal.
     let tableWidth: Int?
-    /// Whether standard error is a terminal.
     let isErrorTerminal: Bool
     /// Whether both streams have one reader, as on a terminal, in a mail of cron and in the journal.
     let isOneStream: Bool

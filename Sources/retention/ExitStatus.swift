@@ -18,7 +18,6 @@ struct CommandFailure: Error, Hashable {
 
 /// The exit status of a process, and its lines about an error.
 struct ExitStatus: Hashable {
-    /// The exit status.
     var code: Int32
     /// The lines for standard error.
     var lines: [String]
@@ -41,6 +40,9 @@ struct ExitStatus: Hashable {
         }
     }
 
+}
+
+extension ExitStatus {
     /// Converts errors to exit statuses. Nothing else does.
     init(of error: any Error) {
         switch error {
@@ -109,10 +111,4 @@ struct ExitStatus: Hashable {
 
     /// The text as one line that cannot control the terminal and shows no password.
     private static func line(_ text: String) -> String { SafeText.line(Secrets.hidden(in: text)) }
-
-    private init(code: Int32, lines: [String], reason: String) {
-        self.code = code
-        self.lines = lines
-        self.reason = reason
-    }
 }

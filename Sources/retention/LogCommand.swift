@@ -215,7 +215,6 @@ struct LogCommand: ConsoleCommand {
         "undo": "an undo has an outcome, too; retention undo --list shows which runs were undone",
     ]
 
-    /// The words for the outcome of a run or a rule.
     private static let outcomes: [String] = {
         var words = LedgerRun.Outcome.allCases.map(\.rawValue)
         for outcome in RunReport.Outcome.allCases where outcome != .planned && !words.contains(outcome.rawValue) {

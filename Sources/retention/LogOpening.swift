@@ -25,7 +25,6 @@ struct LogOpening {
         var logger: Logger
         /// Writes only to the log file, for records that standard error shows in other words.
         var fileLogger: Logger?
-        /// The log file; nil: none.
         var file: LogSink?
         /// Whether standard error shows no record, because its reader gets the report.
         var isSilent = false
@@ -60,7 +59,7 @@ struct LogOpening {
     /// - Throws: ``StoreError`` of kind `cannotCreate` if the log file cannot be opened.
     func open(_ console: Console) throws -> Log {
         let settings = settings ?? Policy.LogSettings()
-        let level = Self.level(self.level ?? settings.level ?? .info)
+        let level = Logger.Level(rawValue: (self.level ?? settings.level ?? .info).rawValue) ?? .info
         let format = format ?? settings.format
         let clock: @Sendable () -> Instant = { SystemClock.now() }
         let standardError = LogSink { bytes in
@@ -92,16 +91,5 @@ struct LogOpening {
             handlers.count == 1 ? handlers[0] : MultiplexLogHandler(handlers)
         }
         return log
-    }
-
-    private static func level(_ level: Policy.LogSettings.Level) -> Logger.Level {
-        switch level {
-        case .trace: .trace
-        case .debug: .debug
-        case .info: .info
-        case .notice: .notice
-        case .warning: .warning
-        case .error: .error
-        }
     }
 }

@@ -4,7 +4,6 @@ import RetentionReports
 
 /// The user and the machine of this process.
 enum MachineFacts {
-    /// The process, as the ledger records it.
     static let process = LedgerProcess(
         pid: Int(getpid()), host: host, user: name(of: geteuid()) ?? "\(geteuid())",
         version: RetentionCommand.version, uid: Int(geteuid()), login: login,

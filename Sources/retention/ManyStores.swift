@@ -146,7 +146,6 @@ struct StoresReport {
     private static let mostShown = 10
     private static let mostTold = 20
 
-    /// The worst exit code.
     var exitCode: Int32 {
         RunStatus.worst(of: reports.map(\.exitCode) + [leftCount > 0 ? 75 : 0, stores.exitCode, outputCode])
     }
@@ -194,7 +193,6 @@ struct StoresReport {
         }
     }
 
-    /// The sums, in one line.
     var summary: String {
         let rules = reports.flatMap(\.rules)
         let words = RunReport.RunOutcome.allCases.compactMap { outcome in

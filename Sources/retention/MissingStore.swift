@@ -4,7 +4,6 @@ import RetentionPolicy
 
 /// A missing store, the line that names it, and the files in its folder.
 struct MissingStore {
-    /// The path that was tried.
     let path: String
     /// The store as named by the caller.
     let name: String
@@ -13,7 +12,6 @@ struct MissingStore {
     /// The name of the policy's file; nil: there is none.
     var policy: String?
 
-    /// The error for the missing store.
     var error: StoreError {
         StoreError(
             .missing, store: name, message: "store not found" + (place.map { "; it is named in \($0)" } ?? ""),

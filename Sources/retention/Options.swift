@@ -58,7 +58,6 @@ struct PolicyOption: ParsableArguments {
         return policy
     }
 
-    /// The path of the policy that is read.
     static func path(
         _ named: String?, orInstalled: Bool,
         environment: String? = getenv("RETENTION_CONFIG").map { String(cString: $0) },
@@ -173,7 +172,6 @@ struct OutputOptions: ParsableArguments {
             isDryRun: isDryRun)
     }
 
-    /// The progress bar; nil: none is shown.
     func observer(_ console: Console) -> ProgressBar? {
         guard console.showsProgress, !noProgress, !quiet else { return nil }
         return ProgressBar(
@@ -241,7 +239,6 @@ enum OptionValue {
         return try instant(text, option: option, zone: zone)
     }
 
-    /// A length of time.
     static func duration(_ text: String, option: String) throws(CommandFailure) -> Duration {
         switch PolicyDuration.parse(text) {
         case .success(let duration): return duration
@@ -249,7 +246,6 @@ enum OptionValue {
         }
     }
 
-    /// A refusal code.
     static func refusalCode(_ text: String) throws(CommandFailure) -> RefusalCode {
         let names = RefusalCode.acceptable.map(\.rawValue)
         if let code = RefusalCode(rawValue: text) {
@@ -271,7 +267,6 @@ enum OptionValue {
             ? "repeat the option: " + text.split(separator: ",").map { "\(option) \($0)" }.joined(separator: " ") : nil
     }
 
-    /// The name of a rule of the policy.
     static func ruleName(_ name: String, in policy: Policy) throws(CommandFailure) -> String {
         let names = policy.rules.map(\.name)
         // A rule with a pattern is carried out for each table: `ticks:ohlcv_BTC`.

@@ -46,7 +46,6 @@ struct PastRuns {
         }
     }
 
-    /// The runs of this store.
     func ofStore(_ query: LedgerHistory.Query = .init()) throws -> [LedgerRun] {
         guard let history = try opening.history() else { return [] }
         let store = try opening.realStorePath()
@@ -90,7 +89,6 @@ struct PastRuns {
         return own.last { $0.report.undo == nil }?.number == run.number
     }
 
-    /// The runs of this store that have an archive.
     func withArchives() throws -> [LedgerRun] {
         var found = try ofStore()
         // The ledger does not know what a crashed run archived.

@@ -50,7 +50,6 @@ struct PlanFile {
         }
     }
 
-    /// Writes the plan of a dry run.
     static func write(_ plan: SavedPlan, to path: String) throws {
         try ReplacedFile.write(plan.text, to: path, as: .plan, hint: "check the folder and its permissions")
     }

@@ -11,7 +11,6 @@ final class ProgressBar: RunObserver {
     private var began = Duration.zero
     private var lastShown: Duration?
 
-    /// The minimum time between two updates.
     private static let interval = Duration.milliseconds(100)
 
     /// Makes a progress bar.

@@ -25,7 +25,6 @@ struct RunSession {
     var ledger: OpenLedger?
     /// Whether a dry run is made without what the ledger knows, because it cannot be read.
     var ignoresLedger = false
-    /// The figures of many stores that this one is one of.
     var figuresOfMany: StoresFigures?
     /// Throws if the store cannot be one of many.
     var requirement: () throws -> Void = {}
@@ -44,7 +43,6 @@ struct RunSession {
     var isVerbose = false
     /// When it began: a run that cannot begin may have waited for its store.
     var started = SystemClock.now()
-    /// The run's identifier.
     let runID = RunID.random(at: SystemClock.now())
 
     init(console: Console, policy: Policy, asOf: Instant, options: Planner.Options, log: LogOpening.Log) {

@@ -148,7 +148,6 @@ struct StoreOpening {
         }
     }
 
-    /// Identifies a ledger file.
     private static let ledgerOwner = FileOwner(
         applicationID: RunLedger.applicationID, tables: RunLedger.entityNames, title: "ledger of retention")
 
@@ -278,7 +277,6 @@ struct StoreOpening {
         return FilePlace(path).facts?.isLink == true && access(path, F_OK) != 0
     }
 
-    /// The path of the store's file.
     private func storePath() throws(CommandFailure) -> String {
         guard let path = policy.store.kind.file else {
             throw CommandFailure(exitCode: 78, message: "\(policy.store.written) is not a file")

@@ -26,7 +26,6 @@ final class StoresFigures {
         try write()
     }
 
-    /// Writes the figures of all stores.
     func write() throws(StoreError) {
         lastWrite = SystemClock.uptime()
         let all = policies.sorted { $0.store.written < $1.store.written }.compactMap { policy in

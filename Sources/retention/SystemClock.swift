@@ -7,7 +7,6 @@ import PriceStore
 enum SystemClock {
     private static let start = ContinuousClock.now
 
-    /// The time of day.
     static func now() -> Instant {
         var time = timeval()
         gettimeofday(&time, nil)

@@ -178,7 +178,6 @@ struct UndoCommand: ConsoleCommand {
             hint: "nothing was changed; its rows are in the store, and their references may have been restored since")
     }
 
-    /// The rules of which a run has archived rows.
     private static func archivedRules(of run: LedgerRun) -> [String] {
         run.report.rules.filter { $0.done.archived ?? 0 > 0 }.map(\.name)
     }

@@ -32,7 +32,6 @@ struct UndoSession {
         return try Undo.predict(request, setup: setup(policy), reader: reader)
     }
 
-    /// Carries out the undo.
     func run() throws -> RunReport {
         let opening = StoreOpening(policy)
         try opening.requireDatabase()

@@ -20,7 +20,6 @@ package struct RecordedRun: Hashable, Sendable {
 
 /// An archive that is kept no longer.
 struct OldArchive {
-    /// The name of the archive in messages.
     var name: String
     /// Removes the archive. Returns why that failed, as a sentence; nil: it is removed.
     var remove: () -> String?

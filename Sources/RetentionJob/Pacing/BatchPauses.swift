@@ -4,7 +4,6 @@ import PriceStore
 struct BatchPauses {
     /// A clock that never jumps.
     var uptime: () -> Duration
-    /// Waits for a duration.
     var sleep: (Duration) -> Void
     /// Whether another batch may begin.
     var mayContinue: () -> Bool

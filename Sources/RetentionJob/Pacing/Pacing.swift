@@ -6,7 +6,6 @@ import RetentionPolicy
 /// as long as the batch.
 struct Pacing {
     private let setting: Rule.BatchSetting
-    /// The number of rows of the next batch.
     private(set) var rows: Int
     /// Whether others used the store after the last batch, if that was checked.
     private var isInUseByOthers = false

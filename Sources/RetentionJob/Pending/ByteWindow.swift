@@ -2,7 +2,7 @@
 
 /// The part of a pending file in memory: the current record and the bytes read after it.
 ///
-/// Reading only appends, so indices stay valid until ``compact()`` or ``skipLine(from:)``.
+/// Reading only appends, so indices stay valid until ``beginRecord()`` or ``skipLine(from:)``.
 struct ByteWindow {
     /// The most bytes of a record; longer records are not read.
     static let recordLimit = 1 << 20
@@ -23,7 +23,6 @@ struct ByteWindow {
         bytes.reserveCapacity(2 * Self.portionSize)
     }
 
-    /// The file offset of a byte in memory.
     func offset(of index: Int) -> Int64 { base + Int64(index) }
 
     /// Whether there is a byte at an index. Reads more if the index is the end of the bytes in memory.
@@ -34,17 +33,13 @@ struct ByteWindow {
         return true
     }
 
-    /// Releases the bytes before the head if there are many.
-    mutating func compact() {
+    /// Skips a byte order mark at the beginning of the file, and releases the bytes before the head if there are many.
+    mutating func beginRecord() throws {
+        if head == 0, base == 0, try holds(2), bytes.starts(with: [0xEF, 0xBB, 0xBF]) { head = 3 }
         guard head >= Self.portionSize else { return }
         base += Int64(head)
         bytes.removeFirst(head)
         head = 0
-    }
-
-    /// Skips a byte order mark at the head.
-    mutating func skipByteOrderMark() throws {
-        if try holds(head + 2), bytes[head] == 0xEF, bytes[head + 1] == 0xBB, bytes[head + 2] == 0xBF { head += 3 }
     }
 
     /// The index of the line feed at or after an index, or of the end of the file; nil if it is more than ``recordLimit`` bytes from the

@@ -16,19 +16,13 @@ struct CSVReader: PendingRecordReader {
 
     private var window: ByteWindow
     private var line = 1
-    private var hasBegun = false
     /// The number of fields in the first record; nil until it is read.
     private(set) var fieldCount: Int?
 
     init(_ file: PendingFile) { window = ByteWindow(file) }
 
     mutating func next() throws -> PendingRecord? {
-        if !hasBegun {
-            try window.skipByteOrderMark()
-            hasBegun = true
-        }
-        window.compact()
-        while try skipEmptyLine() { window.compact() }
+        repeat { try window.beginRecord() } while try skipEmptyLine()
         guard try window.holds(window.head) else { return nil }
         return try readRecord()
     }

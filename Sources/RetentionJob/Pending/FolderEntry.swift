@@ -3,7 +3,6 @@ import PriceStore
 
 /// Moves files without overwriting any. When a move returns, it is on disk.
 enum FolderEntry {
-    /// Syncs the entries of a folder to disk.
     static func sync(_ folder: String) throws(StoreError) {
         let descriptor = try openFolder(folder)
         defer { close(descriptor) }
@@ -52,7 +51,8 @@ enum FolderEntry {
         // A symbolic link would move the file to an unknown place.
         close(try openFolder(folder))
         let hasBoth = try addName(file.path, { "\(folder)/\(NumberedName.name(file.name, number: $0))" }) {
-            isSameFile(file.path, $0)
+            guard let there = FilePlace($0).facts, let own = FilePlace(file.path).facts else { return false }
+            return FilePlace.Number(there) == FilePlace.Number(own)
         }
         try sync(folder)
         guard !hasBoth || unlink(file.path) == 0 else { throw StoreError(file: file.path, "cannot be removed", errno) }
@@ -64,12 +64,5 @@ enum FolderEntry {
         let descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW)
         guard descriptor >= 0 else { throw StoreError(file: folder, "cannot be opened as a folder", errno) }
         return descriptor
-    }
-
-    private static func isSameFile(_ path: String, _ other: String) -> Bool {
-        var first = stat()
-        var second = stat()
-        return lstat(path, &first) == 0 && lstat(other, &second) == 0
-            && FilePlace.Number(first) == FilePlace.Number(second)
     }
 }

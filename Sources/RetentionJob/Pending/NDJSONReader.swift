@@ -6,17 +6,12 @@ import PriceStore
 struct NDJSONReader: PendingRecordReader {
     private var window: ByteWindow
     private var line = 0
-    private var hasBegun = false
 
     init(_ file: PendingFile) { window = ByteWindow(file) }
 
     mutating func next() throws -> PendingRecord? {
-        if !hasBegun {
-            try window.skipByteOrderMark()
-            hasBegun = true
-        }
         while true {
-            window.compact()
+            try window.beginRecord()
             guard try window.holds(window.head) else { return nil }
             line += 1
             let start = window.head

@@ -5,7 +5,6 @@ import RetentionPolicy
 struct PendingDates {
     /// What the rules say about one attribute.
     struct Format {
-        /// The attribute's name, spelled as in the rules.
         var attribute: String
         /// The distinct formats, each with the first rule that uses it.
         var encodings: [(encoding: DateEncoding, rule: String)]

@@ -30,7 +30,6 @@ package final class PendingFile {
 
     deinit { close(descriptor) }
 
-    /// The size when the file was opened.
     var sizeBytes: Int64 { identity.sizeBytes }
 
     /// Reads on, up to the size when the file was opened. Returns the number of bytes read; 0: the end.

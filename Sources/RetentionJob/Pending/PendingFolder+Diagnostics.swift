@@ -44,24 +44,18 @@ extension PendingFolder {
     /// - Throws: `StoreError` if the store cannot be read.
     package static func diagnostics(policy: Policy, reader: any RetentionReader) throws -> [Diagnostic] {
         let dates = PendingDates(policy)
-        var diagnostics: [Diagnostic] = []
-        for source in policy.pending {
+        return try policy.pending.flatMap { source in
             let mark = source.marks.value("entity")
             guard let entity = try reader.entity(named: source.entity) else {
                 let nearest = NearestName.suggestion(for: source.entity, in: try reader.entityNames())
-                diagnostics.append(Diagnostic(at: mark, "the store has no entity '\(source.entity)'\(nearest)"))
-                continue
+                return [Diagnostic(at: mark, "the store has no entity '\(source.entity)'\(nearest)")]
             }
             guard entity.kind == .table else {
-                diagnostics.append(
-                    Diagnostic(
-                        at: mark, "'\(entity.name)' is \(entity.kind.phrase); pending rows are saved to a table only"))
-                continue
+                let text = "'\(entity.name)' is \(entity.kind.phrase); pending rows are saved to a table only"
+                return [Diagnostic(at: mark, text)]
             }
-            diagnostics += formatDiagnostics(source, entity, dates)
-            diagnostics += attributeDiagnostics(source, entity, dates)
+            return formatDiagnostics(source, entity, dates) + attributeDiagnostics(source, entity, dates)
         }
-        return diagnostics
     }
 
     /// The format of a date is unknown without a rule, and ambiguous with two formats.

@@ -24,7 +24,6 @@ package struct PendingFolder {
         sources.map { PendingPattern($0) }.flatMap { [$0.root] + $0.realFolders() }
     }
 
-    /// Whether there are files.
     var hasFiles: Bool {
         sources.contains { !PendingPattern($0, databases: databases).files().files.isEmpty }
     }
@@ -66,7 +65,7 @@ package struct PendingFolder {
     }
 
     private func save(with step: PendingStep, mayContinue: () -> Bool) throws {
-        try step.readTakenFiles()
+        for entry in try TakenFiles.entries(in: step.inserter) { step.taken[entry.path] = entry }
         let patterns = sources.map { PendingPattern($0, databases: databases) }
         guard try step.settleRecord() else { return step.noteInterruption() }
         for (index, (source, pattern)) in zip(sources, patterns).enumerated() {

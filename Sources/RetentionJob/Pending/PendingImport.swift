@@ -11,7 +11,6 @@ struct PendingImport {
         case complete
         /// The file has changed since it was opened.
         case changed
-        /// The run was stopped.
         case stopped
     }
 
@@ -21,7 +20,6 @@ struct PendingImport {
         var bytes: Range<Int64>
     }
 
-    /// What is committed so far.
     private(set) var progress: TakenFiles.Entry
     /// The counts of the committed rows; bad lines count as rejected.
     private(set) var counts = StoreContext.SaveResult()

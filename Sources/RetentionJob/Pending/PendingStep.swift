@@ -42,11 +42,6 @@ final class PendingStep {
         self.note = note
     }
 
-    /// Reads which files an interrupted run saved but did not move.
-    func readTakenFiles() throws {
-        for entry in try TakenFiles.entries(in: inserter) { taken[entry.path] = entry }
-    }
-
     /// Counts a file that cannot be imported.
     func report(problem: String) {
         report.problems.append(problem)

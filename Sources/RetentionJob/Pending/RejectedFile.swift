@@ -107,7 +107,6 @@ final class RejectedFile {
         unlink(temporaryPath)
     }
 
-    /// Removes the hidden file, if it still exists.
     func discard() {
         guard descriptor >= 0 else { return }
         close(descriptor)

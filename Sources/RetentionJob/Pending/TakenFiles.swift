@@ -13,21 +13,17 @@ struct TakenFiles {
     /// A file whose rows are in the store, up to some offset.
     struct Entry: Hashable {
         var path: String
-        /// The entity that got its rows.
         var entity: String
         /// The size and the hash of the whole file.
         var sizeBytes: Int64
         var sha256: String
-        /// When the file was imported.
         var takenAt: Instant
         /// The file offset after the last record that is saved or among the bad lines.
         var savedBytes: Int64 = 0
         /// The size of the bad lines' text up to that offset.
         var rejectedBytes: Int64 = 0
 
-        /// Whether the whole file is saved.
         var isComplete: Bool { savedBytes == sizeBytes }
-        /// The folder and the name of the file.
         var parts: (folder: String, name: String) {
             let slash = path.lastIndex(of: "/") ?? path.startIndex
             return (String(path[..<slash]), String(path[slash...].dropFirst()))
@@ -36,15 +32,12 @@ struct TakenFiles {
 
     private static let entity = Entity(
         name: entityName,
-        attributes: [
-            Attribute(name: "path", affinity: .text, declaredType: "TEXT", isRequired: true),
-            Attribute(name: "entity", affinity: .text, declaredType: "TEXT", isRequired: true),
-            Attribute(name: "size", affinity: .integer, declaredType: "INTEGER", isRequired: true),
-            Attribute(name: "sha256", affinity: .text, declaredType: "TEXT", isRequired: true),
-            Attribute(name: "saved", affinity: .integer, declaredType: "INTEGER", isRequired: true),
-            Attribute(name: "rejected", affinity: .integer, declaredType: "INTEGER", isRequired: true),
-            Attribute(name: "taken_at", affinity: .text, declaredType: "TEXT", isRequired: true),
-        ],
+        attributes: ["path", "entity", "size", "sha256", "saved", "rejected", "taken_at"].map {
+            let isNumber = ["size", "saved", "rejected"].contains($0)
+            return Attribute(
+                name: $0, affinity: isNumber ? .integer : .text, declaredType: isNumber ? "INTEGER" : "TEXT",
+                isRequired: true)
+        },
         primaryKey: ["path"])
 
     /// The entries in a store; empty: it has no such record.

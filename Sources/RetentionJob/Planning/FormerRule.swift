@@ -53,7 +53,6 @@ struct FormerRule {
         }
     }
 
-    /// Compares the rule with what is agreed.
     private mutating func compare(
         _ step: Plan.Step, _ request: SurveyRequest, _ entity: Entity, _ holds: HoldPlan, _ hasTriggers: Bool,
         _ planner: Planner, _ reader: any RetentionReader

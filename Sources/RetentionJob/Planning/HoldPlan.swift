@@ -32,7 +32,6 @@ package struct HoldPlan: Sendable {
     /// How many days before its end a hold is announced, each time once.
     private static let notices: [Int64] = [30, 7, 1]
 
-    /// No hold.
     package init() {}
 
     /// Finds the holds of a policy in its store.
@@ -296,7 +295,6 @@ extension Policy {
 }
 
 extension Plan {
-    /// The holds as reported.
     var holdReports: [(hold: Hold, report: RunReport.HoldReport)] {
         let states: [(hold: Hold, state: RunReport.HoldReport.State)] =
             holds.inForce.map { ($0.hold, .inForce) } + holds.unusable.map { ($0.hold, .unusable) }
@@ -310,7 +308,6 @@ extension Plan {
 }
 
 extension RunReport {
-    /// Takes the holds of a plan.
     mutating func takeHolds(of plan: Plan) {
         holds = plan.holdReports.sorted { $0.hold.marks.whole < $1.hold.marks.whole }.map(\.report)
     }

@@ -23,9 +23,12 @@ extension Plan {
 
     /// All warnings: about holds, dates that cannot be read, and rows that do not arrive.
     var warnings: [Warning] {
-        holds.warnings.map {
+        let ofHolds = holds.warnings.map {
             Warning(title: $0.title, text: $0.text, since: $0.title == "hold ended" ? $0.hold.expires : nil)
         }
-            + warningsOfUnreadable.map { Warning(title: "no date can be read", text: $0) } + arrivals
+        let unreadable = steps.filter { $0.disposition == .planned }.compactMap {
+            $0.survey.warningOfUnreadable($0.rule)
+        }
+        return ofHolds + unreadable.map { Warning(title: "no date can be read", text: $0) } + arrivals
     }
 }

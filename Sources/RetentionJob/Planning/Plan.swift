@@ -114,15 +114,7 @@ extension Survey {
     }
 }
 
-extension Plan {
-    /// The warnings for rules that can read the date of no row.
-    var warningsOfUnreadable: [String] {
-        steps.compactMap { $0.disposition == .planned ? $0.survey.warningOfUnreadable($0.rule) : nil }
-    }
-}
-
 extension RunReport.RuleReport {
-    /// Takes the engine's outline of the deletion.
     mutating func take(_ outline: DeletionOutline) {
         method = .init(name: outline.method, reason: outline.reason, index: outline.index)
     }

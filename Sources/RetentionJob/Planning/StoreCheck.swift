@@ -226,23 +226,20 @@ package enum StoreCheck {
     /// Advice for a file that keeps the space of deleted rows although a rule may reclaim it; none if a rule shrinks the file anyway.
     package static func reclaimAdvice(policy: Policy, reader: any RetentionReader) throws -> [Diagnostic] {
         guard let advice = try reader.reclaimAdvice() else { return [] }
-        let asksForIt = policy.rules.first { $0.isEnabled && $0.reclaim == .incremental }
-        guard asksForIt != nil || policy.rules.contains(where: { $0.isEnabled && $0.reclaim == .auto }) else {
-            return []
-        }
-        if asksForIt == nil, policy.rules.contains(where: { $0.isEnabled && $0.reclaim == .vacuum }) { return [] }
-        guard let rule = asksForIt else {
+        let rules = policy.rules.filter(\.isEnabled)
+        if let rule = rules.first(where: { $0.reclaim == .incremental }) {
             return [
                 Diagnostic(
-                    .advice, at: policy.store.mark,
-                    "the file keeps the space of deleted rows for new ones; to return it to the file system "
-                        + advice)
+                    .warning, at: rule.marks.value("reclaim"),
+                    "the file was not created for incremental reclaim, and keeps the space of deleted rows; \(advice)")
             ]
         }
+        let ways = rules.map(\.reclaim)
+        guard ways.contains(.auto), !ways.contains(.vacuum) else { return [] }
         return [
             Diagnostic(
-                .warning, at: rule.marks.value("reclaim"),
-                "the file was not created for incremental reclaim, and keeps the space of deleted rows; \(advice)")
+                .advice, at: policy.store.mark,
+                "the file keeps the space of deleted rows for new ones; to return it to the file system " + advice)
         ]
     }
 

@@ -40,7 +40,6 @@ struct KeyCollector {
         return .numbers(ranges)
     }
 
-    /// The line of a row.
     static func line(_ id: ObjectID) -> [UInt8] { Array(id.key.map(literal).joined(separator: "|").utf8) }
 
     /// A value as SQLite's `quote` writes it, except that text continues after a NUL; a double as by `printf('%!.17g', value)`.

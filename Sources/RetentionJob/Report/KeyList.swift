@@ -82,20 +82,13 @@ package enum KeyList: Hashable, Sendable {
         }
         var index = 0
         for range in own {
-            var begin = range.lowerBound
-            while index < others.count, others[index].upperBound < begin { index += 1 }
-            var next = index
-            var isDone = false
-            while next < others.count, others[next].lowerBound <= range.upperBound {
-                if others[next].lowerBound > begin { add(begin...(others[next].lowerBound - 1)) }
-                guard others[next].upperBound < range.upperBound else {
-                    isDone = true
-                    break
-                }
-                begin = others[next].upperBound + 1
-                next += 1
+            while index < others.count, others[index].upperBound < range.lowerBound { index += 1 }
+            var begin: Int64? = range.lowerBound
+            for other in others[index...].prefix(while: { $0.lowerBound <= range.upperBound }) {
+                if let begin, begin < other.lowerBound { add(begin...(other.lowerBound - 1)) }
+                begin = other.upperBound < range.upperBound ? other.upperBound + 1 : nil
             }
-            if !isDone { add(begin...range.upperBound) }
+            if let begin { add(begin...range.upperBound) }
         }
         return (count, first)
     }

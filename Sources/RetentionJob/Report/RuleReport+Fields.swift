@@ -80,7 +80,6 @@ extension RunReport.RuleReport: Reported {
         set { (planned.isCounted, planned.expired) = (newValue != nil, newValue ?? 0) }
     }
 
-    /// Residue; nil: it was not counted.
     fileprivate var countedResidue: Int? {
         get { planned.isCounted ? left.expired : nil }
         set { (planned.isCounted, left.expired) = (newValue != nil, newValue ?? 0) }
@@ -163,7 +162,6 @@ extension Survey.UnreadableRows: LineValue {
 }
 
 extension Survey.Unreadable {
-    /// The name of this kind in JSON.
     fileprivate var jsonName: String {
         switch self {
         case .null: "null"

@@ -131,7 +131,6 @@ extension RunReport {
         package var left = Left()
         /// Advice about the schema, each a sentence with the statement.
         package var advice: [String] = []
-        /// See ``Reported/unknown``.
         package var unknown: Set<String> = []
 
         package init(

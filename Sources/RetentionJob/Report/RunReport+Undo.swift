@@ -60,7 +60,6 @@ extension RunReport {
             package var reason: String
         }
 
-        /// See ``Reported/unknown``.
         package var unknown: Set<String> = []
 
         /// What was restored, over all tables.

@@ -68,7 +68,6 @@ package struct RunReport: Sendable {
         package var isComplete: Bool
         /// Until when it is kept; nil: forever, or unknown so far.
         package var until: Instant?
-        /// See ``Reported/unknown``.
         package var unknown: Set<String> = []
     }
 
@@ -137,7 +136,6 @@ package struct RunReport: Sendable {
     /// The error that ended the run early; nil: none.
     package var failure: String?
     package var exitCode: Int32 = 0
-    /// See ``Reported/unknown``.
     package var unknown: Set<String> = []
 
     package init(
@@ -176,7 +174,6 @@ package struct RunReport: Sendable {
         return rules.contains { $0.outcome == .refused } || !pending.refused.isEmpty ? .refused : .completed
     }
 
-    /// A sum over all rules.
     func sum(_ count: (RuleReport) -> Int) -> Int { rules.reduce(0) { $0 + count($1) } }
 
     /// Expired rows of all rules.

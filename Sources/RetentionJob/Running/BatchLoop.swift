@@ -103,7 +103,6 @@ package struct BatchLoop {
 }
 
 extension BatchLoop {
-    /// Creates the loop of a planned step.
     init(_ step: Plan.Step, _ outline: DeletionOutline) {
         self.init(
             expiredCount: step.survey.expiredCount, batch: step.batch(outline), isLimited: outline.isInBatches)

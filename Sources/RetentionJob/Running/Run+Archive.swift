@@ -56,9 +56,10 @@ extension Run {
 
     /// Reports until when the archive of this run is kept.
     func noteArchiveEnd() {
-        guard let keep = setup.policy.archive?.keep else { return }
-        let until = Cutoff.end(of: keep, from: report.finished, zone: setup.policy.timezone)
-        report.archive?.until = until
+        let finished = report.finished
+        report.archive?.until = setup.policy.archive?.keep.map {
+            Cutoff.end(of: $0, from: finished, zone: setup.policy.timezone)
+        }
     }
 
     /// Finds the archives that are kept no longer, whatever the run did. Warns of incomplete ones.

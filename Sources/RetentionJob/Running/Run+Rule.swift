@@ -110,7 +110,6 @@ extension Run {
         }
     }
 
-    /// Adds the results of a batch to its rule.
     private func note(_ result: BatchDeleteResult, of index: Int) {
         report.rules[index].done.deleted += result.deletedCount
         report.rules[index].done.archived? += result.archivedCount
@@ -120,7 +119,6 @@ extension Run {
         report.rules[index].done.byTriggers.merge(result.deletedByTriggers, uniquingKeysWith: +)
     }
 
-    /// The pauses between batches.
     var pauses: BatchPauses {
         BatchPauses(uptime: setup.uptime, sleep: setup.sleep, mayContinue: { self.mayContinue }) { reason in
             guard !self.isWaitReported else { return }

@@ -139,7 +139,6 @@ package final class RunLock {
     /// The suffix of a lock file's name, after the name of its store.
     private static let ending = ".retention-lock"
 
-    /// The path of a store's lock file.
     private static func lockPath(of storePath: String) throws(Failure) -> String {
         if let real = FilePlace.realPath(storePath) { return real + ending }
         let code = errno

@@ -22,7 +22,6 @@ package struct PolicyDraft {
     /// Whether the folder for the archives is there.
     package var hasArchiveFolder = false
 
-    /// Creates a draft from an inspection.
     package init(_ inspection: StoreInspection) {
         self.inspection = inspection
         store = inspection.store
@@ -45,7 +44,7 @@ package struct PolicyDraft {
     /// The file, ending with a line end. It is not valid until each rule has an age.
     package var text: String {
         var lines = [
-            "# A policy for \(comment(inspection.store)), made by `retention init`.",
+            "# A policy for \(SafeText.line(inspection.store)), made by `retention init`.",
             "# It deletes nothing until you change it.",
             "#",
             "# 1. For each rule that you want, write an age after max_age, such as 90d, 2y",
@@ -351,12 +350,9 @@ package struct PolicyDraft {
 
     // MARK: YAML
 
-    /// The text as one line, for a comment.
-    private func comment(_ text: String) -> String { SafeText.line(text) }
-
     /// A comment of lines that fit into a terminal.
     private func note(_ text: String, after start: String) -> [String] {
-        TextWidth.wrap(comment(text), width: 80 - start.count, indent: 2).map { start + $0 }
+        TextWidth.wrap(SafeText.line(text), width: 80 - start.count, indent: 2).map { start + $0 }
     }
 
     /// A text that YAML reads back unchanged: plain if possible, otherwise in double quotes.

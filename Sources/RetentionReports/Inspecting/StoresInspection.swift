@@ -14,7 +14,6 @@ package struct StoresInspection {
         var shape: [String: [String]]?
         var trouble = ""
 
-        /// Takes what counts of an inspection.
         package init(_ inspection: StoreInspection) {
             (name, sizeBytes) = (inspection.store, inspection.sizeBytes)
             let (entities, dates) = (inspection.entities, inspection.entities.flatMap(\.dates))
@@ -32,7 +31,6 @@ package struct StoresInspection {
     private let title: String
     private let stores: [Store]
 
-    /// Makes it of the stores of a pattern.
     package init(_ title: String, _ stores: [Store]) { (self.title, self.stores) = (title, stores) }
 
     /// The text, ending with a line end.

@@ -16,7 +16,6 @@ package struct LedgerHistory {
         (self.reader, self.links, self.index) = (reader, links, index)
     }
 
-    /// The condition for the runs of a store.
     func runs(of names: StoreNames) throws -> StorePredicate {
         guard let index else { return try names.predicate(in: reader) }
         try index.update(from: reader)
@@ -251,7 +250,6 @@ package struct LedgerHistory {
         ).map(LedgerRow.run)
     }
 
-    /// The rules of some runs, by run.
     func rules(of runs: [LedgerRun]) throws -> [Int: [RunReport.RuleReport]] {
         let rows = try LedgerChain.rules(ofRuns: runs.map { Int64($0.number) }, in: reader)
         return Dictionary(rows.map { (Int($0), $1.map(LedgerRow.rule)) }) { first, _ in first }

@@ -6,7 +6,6 @@ import RetentionPolicy
 /// nothing but its tables may be in it.
 final class LedgerIndex {
     private var runs: [String: [Int64]] = [:]
-    /// The undos.
     private(set) var undos: [Int64] = []
     /// What the history has read of these, and how many they were.
     var undosRead: (count: Int, undos: LedgerHistory.Undos)?
@@ -19,7 +18,6 @@ final class LedgerIndex {
     var agreed: [String]?
     /// The number that the first run of this command has.
     private(set) var firstOfCommand: Int64 = .max
-    /// The last run.
     private(set) var last: Int64 = 0
     /// Runs that had not ended.
     private var open: [Int64] = []
@@ -70,7 +68,6 @@ final class LedgerIndex {
         firstOfCommand = min(firstOfCommand, last + 1)
     }
 
-    /// The runs with one of some values.
     func runs(_ name: String, _ values: [String]) -> [Int64] { values.flatMap { runs["\(name)=\($0)"] ?? [] } }
 
     /// The condition for the end of the chain; nil: there is none.

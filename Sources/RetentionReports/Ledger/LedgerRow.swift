@@ -16,21 +16,19 @@ enum LedgerRow {
     static let agreed = "agreed"
 
     /// The entity of runs. Instants are stored twice: as text for people, and in microseconds since 1970 (`…_us`).
-    static let runEntity = entity(
-        runEntityName, key: ["number"],
-        Int64.columns("number") + String.columns("outcome") + RunReport.columns + LedgerProcess.columns
+    static let runEntity = Entity(
+        name: runEntityName,
+        attributes: Int64.columns("number") + String.columns("outcome") + RunReport.columns + LedgerProcess.columns
             + Bool.columns("clock_believed") + Bool.columns("pending_sources")
             + LedgerChain.columns + ["undo_tables", "rules", agreed, storeRelative].flatMap(String.columns)
-            + [storeInode, firstOfCommand].flatMap(Int64.columns))
+            + [storeInode, firstOfCommand].flatMap(Int64.columns),
+        primaryKey: ["number"])
 
     /// The entity of the rules of runs.
-    static let ruleEntity = entity(
-        ruleEntityName, key: ["run_number", "position"],
-        Int64.columns("run_number") + Int64.columns("position") + RunReport.RuleReport.columns)
-
-    private static func entity(_ name: String, key: [String], _ attributes: [Attribute]) -> Entity {
-        Entity(name: name, attributes: attributes, primaryKey: key)
-    }
+    static let ruleEntity = Entity(
+        name: ruleEntityName,
+        attributes: ["run_number", "position"].flatMap(Int64.columns) + RunReport.RuleReport.columns,
+        primaryKey: ["run_number", "position"])
 
     // MARK: To rows
 
@@ -54,7 +52,6 @@ enum LedgerRow {
         return values
     }
 
-    /// The values at the end of a run.
     static func values(finishing report: RunReport) -> [String: StoreValue] {
         var values: [String: StoreValue] = [:]
         report.record(in: &values)
@@ -66,7 +63,6 @@ enum LedgerRow {
         return values
     }
 
-    /// A rule of a run.
     static func values(of rule: RunReport.RuleReport, position: Int, runNumber: Int64) -> [String: StoreValue] {
         var values = [String: StoreValue](minimumCapacity: ruleEntity.attributes.count)
         values["run_number"] = .integer(runNumber)
@@ -96,7 +92,6 @@ enum LedgerRow {
         return run
     }
 
-    /// A rule of a run.
     static func rule(_ row: [String: StoreValue]) -> RunReport.RuleReport {
         var rule = RunReport.RuleReport(
             name: "", entity: "", dateAttribute: "", dateFormat: nil, maxAge: "", cutoff: .distantPast, outcome: .failed

@@ -172,7 +172,6 @@ package struct LedgerProcess: Hashable, Reported {
     package var login: String?
     /// The user who called `sudo`, according to its variable; nil: none.
     package var sudoUser: String?
-    /// See ``Reported/unknown``.
     package var unknown: Set<String> = []
 
     package init(

@@ -156,7 +156,6 @@ package struct LedgerVerification: Hashable, Sendable {
                 + "it was rewritten" + (trimmedCount > 0 ? "; or the hash is older than the ledger keeps runs" : ""))
     }
 
-    /// The name of a run in messages.
     private static func name(_ run: [String: StoreValue]) -> String {
         "run \(run["run"]?.string ?? "") (number \(run["number"]?.number ?? 0))"
     }

@@ -12,7 +12,6 @@ package final class RunLedger: RunRecorder {
     private let writer: any ObjectStore
     private let store: String
     private let links: [String]
-    /// The names of the store.
     let names: StoreNames
     private let process: LedgerProcess
     private let keep: MaxAge?
@@ -154,7 +153,6 @@ package final class RunLedger: RunRecorder {
             hint: "see whether the ledger has triggers; move the file away to start a new one")
     }
 
-    /// The number of the run that was begun.
     private var number: Int64? { begun?["number"]?.number }
 
     /// The number that follows a number from a ledger.

@@ -46,7 +46,6 @@ struct StoreNames {
         [("store", paths), (LedgerRow.storeRelative, relatives.compactMap(\.self))]
     }
 
-    /// Whether a run is one of the store.
     func include(_ run: LedgerRun) -> Bool {
         paths.contains(run.report.store) || run.relativeStore.map(relatives.contains) == true
     }
@@ -58,6 +57,5 @@ extension LedgerIndex {
         Set(names.values.flatMap { runs($0, $1) }).sorted().suffix(1000)
     }
 
-    /// The last run of a store; nil: none is known.
     func last(of names: StoreNames) -> Int64? { runs(of: names).last }
 }

@@ -13,7 +13,6 @@ package struct LineLogHandler: LogHandler {
     private let sink: LogSink
     private let clock: @Sendable () -> Instant
 
-    /// Creates a handler.
     package init(
         _ format: Policy.LogSettings.Format, sink: LogSink, level: Logger.Level,
         clock: @escaping @Sendable () -> Instant

@@ -26,7 +26,6 @@ struct Plot {
     /// The height of a row of numbers, in tenths.
     private static let row = 160
 
-    /// The numbers of the plot.
     var numbers: ReviewTable {
         let names = series.names.map { $0.prefix(1).uppercased() + $0.dropFirst().replacing("_", with: " ") }
         return ReviewTable(

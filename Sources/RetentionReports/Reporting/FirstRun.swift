@@ -67,12 +67,8 @@ package struct FirstRun {
     /// The stores that had no earlier run, or none of such rules, counted or not; and all of them.
     private let firstCount: Int
     private let storeCount: Int
-    private let isDryRun: Bool
-    private let hasArchive: Bool
-    private let hasLedger: Bool
-    private let engine: String
-    /// The policy, as the user named it.
-    private let config: String
+    /// The report of a store with such rules: one that could not be opened does not know the mode, the archive and the ledger.
+    private let known: RunReport?
 
     /// - Parameter reports: the reports of all stores.
     package init(_ reports: [RunReport]) {
@@ -80,26 +76,24 @@ package struct FirstRun {
         let found = all.filter(\.part.isCounted)
         (parts, storeCount) = (found.map(\.part), reports.count)
         firstCount = all.count { $0.part.isFirst && $0.report.failure == nil || !$0.part.rules.isEmpty }
-        // A store that could not be opened does not know them.
-        let known = found.first?.report
-        (isDryRun, engine) = (known?.mode == .dryRun, known?.engine ?? "")
-        config = known?.config ?? ""
-        (hasArchive, hasLedger) = (known?.hasArchive == true, known?.hasLedger != false)
+        known = found.first?.report
     }
 
     /// The lines; empty: there are no such rules.
     package func lines(_ layout: TextLayout) -> [String] {
+        guard let known else { return [] }
+        let isDryRun = known.mode == .dryRun
         let unarchived = parts.flatMap(\.unarchived).map { $0.family ?? $0.name }
         let state = isDryRun ? "could not be restored" : "cannot be restored"
-        guard hasLedger else {
+        guard known.hasLedger else {
             let text = "Without an archive the rows \(state). To keep copies for 30 days, without ledger: none:"
-            return isDryRun && !unarchived.isEmpty ? advice(text, layout) : []
+            return isDryRun && !unarchived.isEmpty ? advice(text, known, layout) : []
         }
         let gone = parts.reduce(0) { $0 + $1.gone }
         let isRefused = parts.contains(where: \.isRefused)
         let counts = parts.compactMap(\.all)
         let isExact = counts.count == parts.count
-        let mayLose = !hasArchive || !unarchived.isEmpty
+        let mayLose = !known.hasArchive || !unarchived.isEmpty
         guard gone > 0, isExact || mayLose && !isRefused else { return [] }
         var text = "\(isDryRun ? "This would be" : "This was") the first run"
         text += parts.allSatisfy(\.isFirst) ? "" : " of \(Self.list(parts.flatMap(\.rules.inFamilies).map(\.name)))"
@@ -112,10 +106,11 @@ package struct FirstRun {
             text += (Figures.percent(gone, of: all).map { " (\($0))" } ?? "") + (isRefused ? " are expired" : "")
             text += related > 0 ? ", and \(Figures.count(related, "related row"))" : ""
         }
-        guard hasArchive else {
+        guard known.hasArchive else {
             text += ". Without an archive the rows \(state)."
             return isDryRun
-                ? advice(text + " To keep copies for 30 days:", layout) : TextWidth.wrap(text, width: layout.width)
+                ? advice(text + " To keep copies for 30 days:", known, layout)
+                : TextWidth.wrap(text, width: layout.width)
         }
         if !unarchived.isEmpty {
             text += ". The rows of \(Self.list(unarchived)) \(state)"
@@ -126,11 +121,11 @@ package struct FirstRun {
     }
 
     /// A text, and how to keep copies.
-    private func advice(_ text: String, _ layout: TextLayout) -> [String] {
+    private func advice(_ text: String, _ known: RunReport, _ layout: TextLayout) -> [String] {
         // Paths in a policy begin at its folder, and those of a command where the person is.
-        let folder = config.lastIndex(of: "/").map { String(config[...$0]) + "archive" } ?? "archive"
+        let folder = known.config.lastIndex(of: "/").map { String(known.config[...$0]) + "archive" } ?? "archive"
         let (make, key) =
-            engine == "sqlite"
+            known.engine == "sqlite"
             ? (SafeText.line(SafeText.command(["mkdir", "-m", "700", folder])), "folder: archive")
             : ("CREATE SCHEMA retention_archive", "schema: retention_archive")
         return TextWidth.wrap(text, width: layout.width) + [

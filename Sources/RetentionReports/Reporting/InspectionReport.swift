@@ -6,7 +6,6 @@ import RetentionPolicy
 package struct InspectionReport {
     private let inspection: StoreInspection
 
-    /// Makes the report of an inspection.
     package init(_ inspection: StoreInspection) {
         self.inspection = inspection
     }

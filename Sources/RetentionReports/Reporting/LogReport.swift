@@ -23,11 +23,8 @@ package struct LogReport {
         _ runs: [LedgerRun], missed: MissedRuns? = nil, names: RunNames? = nil, storeName: ((String) -> String)? = nil,
         others: Set<String> = [], leavesOut: Bool = false
     ) {
-        self.others = others
-        self.leavesOut = leavesOut
-        self.storeName = storeName
-        self.runs = runs
-        self.missed = missed
+        (self.runs, self.missed, self.storeName) = (runs, missed, storeName)
+        (self.others, self.leavesOut) = (others, leavesOut)
         self.names = names ?? RunNames(runs.map(\.report.runID))
     }
 
@@ -183,7 +180,6 @@ package struct LogReport {
         return document.document + "\n"
     }
 
-    /// A run of that list.
     static func value(_ run: LedgerRun) -> JSONText {
         let members =
             run.report.members.filter { $0.name != "schema" && $0.name != "outcome" }
@@ -205,7 +201,6 @@ package struct LogReport {
 }
 
 extension RunReport.Outcome {
-    /// The style of a rule with this outcome.
     var style: Style {
         switch self {
         case .refused, .failed: .bad

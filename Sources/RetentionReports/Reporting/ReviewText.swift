@@ -7,7 +7,6 @@ package struct ReviewText {
     private let review: Review
     private let layout: TextLayout
 
-    /// Makes the text form of a review.
     package init(_ review: Review, _ layout: TextLayout = TextLayout()) {
         (self.review, self.layout) = (review, layout)
     }

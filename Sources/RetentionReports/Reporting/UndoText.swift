@@ -8,7 +8,6 @@ package struct UndoText {
     private let undo: RunReport.Undo
     private let layout: TextLayout
 
-    /// Makes the text form of a report.
     package init(_ report: RunReport, _ undo: RunReport.Undo, _ layout: TextLayout) {
         (self.report, self.undo, self.layout) = (report, undo, layout)
     }

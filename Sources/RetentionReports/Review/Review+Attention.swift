@@ -34,7 +34,6 @@ extension Review {
         "no_archive", "no_limit",
     ]
 
-    /// The same as sentences.
     var sentences: [(text: String, style: Style)] {
         attention.map { found in (found.rule.map { "\($0): \(found.text)" } ?? found.text, found.style) }
     }

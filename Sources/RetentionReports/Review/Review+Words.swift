@@ -50,7 +50,6 @@ extension Review {
         ]
     }
 
-    /// What a run did.
     private func words(_ run: LedgerRun) -> String {
         let asOf = run.report.asOfText.map { ", " + $0 } ?? ""
         var parts = [Self.time(run.report.started) + asOf, run.outcomeText]
@@ -213,7 +212,6 @@ extension Review {
             ])
     }
 
-    /// The holds of the policy.
     var holdTable: ReviewTable {
         ReviewTable(
             "Holds: rows that no rule deletes as long as they are in force", plan.holds ?? [], shortCount: 5,

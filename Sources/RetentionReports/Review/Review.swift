@@ -132,7 +132,6 @@ package struct Review {
         }
     }
 
-    /// The days of one rule.
     func days(of name: String) -> Series { days[name] ?? Series(names: Self.dayFigures) }
 
     /// Whether the archive of a run is gone before its time: somebody has removed it, or its disk is not mounted.
@@ -278,6 +277,5 @@ extension RunReport {
 }
 
 extension LedgerRun.Outcome {
-    /// The style of a run with this outcome.
     var style: Style { self == .completed ? .plain : self == .interrupted || self == .running ? .caution : .bad }
 }

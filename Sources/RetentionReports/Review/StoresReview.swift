@@ -18,7 +18,6 @@ package struct StoresReview {
         fileprivate var json = ""
         fileprivate var isLedgerUnreadable = false
 
-        /// Takes what counts of the review of a store.
         package init(_ review: Review) {
             name = review.plan.store
             let rows = review.plan.rules.compactMap(\.planned.rows).reduce(0, +)

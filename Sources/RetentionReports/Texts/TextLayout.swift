@@ -10,7 +10,6 @@ package struct TextLayout {
     /// Whether the reader is a terminal that shows colours.
     let usesColour: Bool
 
-    /// Makes a layout.
     package init(width: Int = 120, tableWidth: Int? = nil, usesColour: Bool = false) {
         // 38: what is indented by two on a terminal of 40 columns.
         (self.width, self.tableWidth) = (max(38, width), tableWidth.map { max(38, $0) })

@@ -46,7 +46,6 @@ struct TextTable {
     /// The least width of a column of texts.
     private static let leastText = 14
 
-    /// The lines of the table.
     func lines(_ layout: TextLayout) -> [String] {
         var widths = columns.indices.map { index in
             rows.reduce(TextWidth.of(columns[index].heading)) { widest, row in
