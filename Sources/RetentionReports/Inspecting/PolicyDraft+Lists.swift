@@ -78,6 +78,7 @@ extension PolicyDraft {
 
     /// The entity with whose rows those of this one go; nil: there is none, so it needs a rule of its own.
     func parent(of entity: Inspected, besides seen: Set<String> = []) -> Inspected? {
+        guard entity.entity.model != nil || !entity.entity.relationships.isEmpty else { return nil }
         let seen = seen.union([entity.entity.name])
         return inspection.entities.first { other in
             !seen.contains(other.entity.name) && goes(entity.entity, with: other)

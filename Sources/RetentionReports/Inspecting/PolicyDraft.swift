@@ -61,13 +61,19 @@ package struct PolicyDraft {
             lines.append("store: \(scalar(store))")
         }
         lines += safetyNet + ["", "rules:"]
-        var names: Set<String> = []
+        var (names, ruled, tried): (Set<String>, Set<String>, Set<String>) = ([], [], [])
         for entity in ruledEntities {
-            guard let date = date(of: entity) else { continue }
+            guard let date = date(of: entity), !ruled.contains(entity.entity.name) else { continue }
             if names.count > 0 { lines.append("") }
-            lines += rule(entity, date, name: unusedName(for: entity.entity.name, &names))
+            let family = Self.pattern(like: entity.entity.name).flatMap {
+                tried.insert($0).inserted ? self.family(of: entity, date, $0) : nil
+            }
+            ruled.formUnion((family?.members ?? [entity]).map(\.entity.name))
+            lines += rule(
+                entity, date, family,
+                name: unusedName(for: family?.pattern.replacing("_*", with: "") ?? entity.entity.name, &names))
         }
-        let others = inspection.entities.filter { date(of: $0) == nil }
+        let others = inspection.entities.filter { !ruled.contains($0.entity.name) }
         if !others.isEmpty {
             lines += ["", "# No rule is proposed for these:"]
             lines += others.flatMap { note("\($0.entity.name): \(reasonWithoutRule($0))", after: "#   ") }
@@ -226,18 +232,21 @@ package struct PolicyDraft {
         return reasons.isEmpty ? "no attribute looks like a date" : reasons.joined(separator: ". ")
     }
 
-    private func rule(_ entity: Inspected, _ date: DateInspection, name: String) -> [String] {
-        var lines = note("\(entity.entity.name): \(facts(entity, date))", after: "  # ")
+    private func rule(_ entity: Inspected, _ date: DateInspection, _ family: Family?, name: String) -> [String] {
+        var lines =
+            family.map { note("\($0.pattern): \(figures(of: $0).joined(separator: ", ")), such as", after: "  # ") }
+            ?? []
+        lines += note("\(entity.entity.name): \(facts(entity, date))", after: "  # ")
         lines += notes(entity, date).flatMap { note($0, after: "  # ") }
         lines += [
-            "  - name: \(scalar(name))", "    entity: \(scalar(entity.entity.name))",
+            "  - name: \(scalar(name))", "    entity: \(scalar(family?.pattern ?? entity.entity.name))",
             "    date_attribute: \(scalar(date.attribute.name))",
         ]
         if date.recognition.certainty != .declared, let encoding = date.recognition.encoding {
             lines.append("    date_format: \(encoding.setting)")
         }
         if takesAll(entity) { lines.append("    relationships: cascade") }
-        if let newest = date.newest, newest.since(inspection.clock) > .seconds(86_400) {
+        if isAhead(date), let newest = date.newest {
             let reason =
                 isEnd(date, of: entity) ? "what has not ended may end later" : "its dates go to \(newest.civil.date)"
             lines.append("    accept: [future_dates]      # \(reason)")
@@ -272,6 +281,11 @@ package struct PolicyDraft {
             "    # rollup: { into: candle_1h, every: 1h, \(per)price: \(scalar(price.name))\(volume) }",
         ]
         return lines
+    }
+
+    /// Whether some of the dates are in the future.
+    func isAhead(_ date: DateInspection) -> Bool {
+        date.newest.map { $0.since(inspection.clock) > .seconds(86_400) } ?? false
     }
 
     private func facts(_ entity: Inspected, _ date: DateInspection) -> String {
