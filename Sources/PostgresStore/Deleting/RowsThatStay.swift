@@ -30,8 +30,8 @@ extension PostgresDatabase {
             found = try row(select + readable.whereClause + " ORDER BY \(sql.column) DESC LIMIT 1")
         } else {
             let isRest = "(" + condition + ") IS NOT TRUE"
-            let parts = [[readable, isRest, Self.lastPages(of: table)], [readable, isRest], [readable]]
-            for part in parts where found == nil {
+            let last = table.isSingle ? [[readable, isRest, Self.lastPages(of: table)]] : []
+            for part in last + [[readable, isRest], [readable]] where found == nil {
                 found = try row(select + SQLFragment.all(part).whereClause + " LIMIT 1")
             }
         }
@@ -41,9 +41,8 @@ extension PostgresDatabase {
         }
     }
 
-    /// The condition that a row is in one of the last 100 pages of a table, which has the newest rows of most tables.
+    /// The condition that a row is in one of the last 100 pages of a single table, which has the newest rows of most tables.
     private static func lastPages(of table: PostgresTable) -> SQLFragment {
-        guard table.isSingle else { return .always }
         let page = "greatest(pg_relation_size(\(table.oid)) / current_setting('block_size')::int8 - 100, 0)"
         return "\(RowScope.alias).ctid >= (SELECT format('(%s,0)', \(page))::tid)"
     }

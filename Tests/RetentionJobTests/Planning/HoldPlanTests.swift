@@ -164,7 +164,7 @@ import Testing
                 Self.hold {
                     $0.until = old.until; $0.expires = PriceFile.now
                 }) == 39)
-        // One that ends later, though nothing goes by that today; one that had ended by itself is missed by nobody.
+        // One that gets an end in the future is narrower already today. One that has ended may be removed.
         let ending = Self.hold {
             $0.until = old.until; $0.expires = Self.instant(daysAgo: -9)
         }

@@ -3,6 +3,7 @@ import GRDB
 import PriceStore
 import StoreConformance
 import TestSupport
+import Testing
 
 @testable import SQLiteStore
 
@@ -72,5 +73,18 @@ struct ArchivedStore: ArchivedFixture {
             }
             return contents
         }
+    }
+}
+
+extension ArchivedStore {
+    /// The undo, twice: the second one changes nothing and skips the same.
+    func undoTwice(rows: Int = 1000, triggers: TriggerChoice? = nil) throws -> RestorationOutcome {
+        let outcome = try undo(rows: rows, triggers: triggers)
+        let after = try contents()
+        let again = try undo(rows: rows, triggers: triggers)
+        #expect(try contents() == after)
+        #expect(again.total.restoredCount + again.total.referenceCount == 0)
+        #expect(again.skipped == outcome.skipped)
+        return outcome
     }
 }

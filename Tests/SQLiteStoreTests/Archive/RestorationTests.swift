@@ -105,17 +105,6 @@ struct RestorationTests {
         #expect(try archived.contents() == before)
     }
 
-    /// The undo, twice: the second one changes nothing and skips the same.
-    private func undoTwice(_ archived: ArchivedStore, rows: Int = 1000) throws -> RestorationOutcome {
-        let outcome = try archived.undo(rows: rows)
-        let after = try archived.contents()
-        let again = try archived.undo(rows: rows)
-        #expect(try archived.contents() == after)
-        #expect(again.total.restoredCount + again.total.referenceCount == 0)
-        #expect(again.skipped == outcome.skipped)
-        return outcome
-    }
-
     @Test(arguments: [1, 3, 1000])
     func rowsWithoutAKeyComeBackAfterAVacuum(_ rows: Int) throws {
         let archived = try ArchivedStore(
@@ -129,7 +118,7 @@ struct RestorationTests {
         try archived.store.change("VACUUM")
         let survey = try archived.store.reader().restorable(archived.request())
         #expect(survey.map(\.restorableCount) == [20])
-        let outcome = try undoTwice(archived, rows: rows)
+        let outcome = try archived.undoTwice(rows: rows)
         #expect(outcome.total.restoredCount == 20 && outcome.skipped.isEmpty)
         #expect(try archived.store.rows("SELECT at, x, typeof(x) FROM t ORDER BY 1, 2") == before)
         #expect(try archived.store.reader().restorable(archived.request()).map(\.presentCount) == [20])
@@ -147,7 +136,7 @@ struct RestorationTests {
         try archived.delete("t")
         try archived.store.change("VACUUM")
         let survey = try archived.store.reader().restorable(archived.request())
-        let outcome = try undoTwice(archived)
+        let outcome = try archived.undoTwice()
         #expect(try archived.store.rows("SELECT id FROM c WHERE t = 1 AND id <> 'b'") == [])
         let restored = outcome.tables["c"]?.referenceCount ?? 0
         #expect(restored + (outcome.tables["c"]?.skippedReferenceCount ?? 0) == 1)
@@ -166,7 +155,7 @@ struct RestorationTests {
         let before = try archived.contents()
         _ = try archived.delete(["t", "c"].map(ArchivedStore.request), batchRows: 1)
         let survey = try archived.store.reader().restorable(archived.request())
-        let outcome = try undoTwice(archived)
+        let outcome = try archived.undoTwice()
         #expect(try archived.contents() == before)
         #expect(outcome.skipped.isEmpty && outcome.total.skippedReferenceCount == 0)
         #expect(survey.reduce(0) { $0 + $1.referenceCount } == outcome.total.referenceCount)
@@ -182,7 +171,7 @@ struct RestorationTests {
             """)
         let before = try archived.contents()
         try archived.delete("t")
-        #expect(try undoTwice(archived).skipped.isEmpty)
+        #expect(try archived.undoTwice().skipped.isEmpty)
         #expect(try archived.contents() == before)
     }
 }

@@ -11,19 +11,6 @@ struct RestoredPlaceTests {
         SkippedRow(table: table, key: key, reason: reason)
     }
 
-    /// The undo, twice: the second one changes nothing and skips the same.
-    private func undoTwice(_ archived: ArchivedStore, rows: Int = 1000, triggers: TriggerChoice? = nil) throws
-        -> RestorationOutcome
-    {
-        let outcome = try archived.undo(rows: rows, triggers: triggers)
-        let after = try archived.contents()
-        let again = try archived.undo(rows: rows, triggers: triggers)
-        #expect(try archived.contents() == after)
-        #expect(again.total.restoredCount + again.total.referenceCount == 0)
-        #expect(again.skipped == outcome.skipped)
-        return outcome
-    }
-
     @Test(
         arguments: [
             "id TEXT PRIMARY KEY, at INTEGER", "at INTEGER, id TEXT UNIQUE",
@@ -39,7 +26,7 @@ struct RestoredPlaceTests {
             """)
         try archived.delete("t")
         try archived.store.change("INSERT INTO t (id, at) VALUES ('A', 99); INSERT INTO u (id) VALUES ('B')")
-        let outcome = try undoTwice(archived, rows: rows)
+        let outcome = try archived.undoTwice(rows: rows)
         #expect(try archived.store.rows("SELECT id, at FROM t ORDER BY id") == ["A|99", "D|4"])
         #expect(try archived.store.rows("SELECT count(*) FROM v") == ["0"])
         #expect(outcome.total.skippedCount == 3 && outcome.total.restoredCount == 1)
@@ -53,30 +40,11 @@ struct RestoredPlaceTests {
         try archived.store.change("INSERT INTO t VALUES ('x', 99), ('c', 98), ('y', 97), ('z', 96)")
         let survey = try archived.store.reader().restorable(archived.request())
         #expect(survey.map(\.restorableCount) == [3] && survey.map(\.conflictCount) == [1])
-        let outcome = try undoTwice(archived)
+        let outcome = try archived.undoTwice()
         #expect(outcome.skipped == [skip("t", .text("c"), reason: "the store has another row with its key")])
         #expect(
             try archived.store.rows("SELECT k, at FROM t ORDER BY at")
                 == ["a|1", "b|2", "NULL|4", "z|96", "y|97", "c|98", "x|99"])
-    }
-
-    @Test(arguments: [1, 3, 1000])
-    func rowsWithoutAKeyComeBackAfterAVacuum(_ rows: Int) throws {
-        let archived = try ArchivedStore(
-            """
-            CREATE TABLE t (at INTEGER, x);
-            WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 40)
-            INSERT INTO t SELECT iif(i % 2, 1 + i % 3, 90), iif(i < 20, 'same', i) FROM n
-            """)
-        let before = try archived.store.rows("SELECT at, x, typeof(x) FROM t ORDER BY 1, 2")
-        try archived.delete("t")
-        try archived.store.change("VACUUM")
-        let survey = try archived.store.reader().restorable(archived.request())
-        #expect(survey.map(\.restorableCount) == [20])
-        let outcome = try undoTwice(archived, rows: rows)
-        #expect(outcome.total.restoredCount == 20 && outcome.skipped.isEmpty)
-        #expect(try archived.store.rows("SELECT at, x, typeof(x) FROM t ORDER BY 1, 2") == before)
-        #expect(try archived.store.reader().restorable(archived.request()).map(\.presentCount) == [20])
     }
 
     @Test(arguments: ["", "PRIMARY KEY"], [["r1", "r0"], []])
@@ -123,7 +91,7 @@ struct RestoredPlaceTests {
             let before = try archived.contents()
             try archived.delete("t", batchRows: 2)
             let survey = try archived.store.reader().restorable(archived.request())
-            let outcome = try undoTwice(archived, rows: rows, triggers: .skip)
+            let outcome = try archived.undoTwice(rows: rows, triggers: .skip)
             #expect(try archived.contents() == before, "\(event)")
             #expect(outcome.skipped.isEmpty)
             for table in survey { #expect(table.restorableCount == outcome.tables[table.table]?.restoredCount) }
