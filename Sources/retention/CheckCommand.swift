@@ -106,8 +106,8 @@ struct CheckCommand: ConsoleCommand {
     private func pastScope(_ policy: Policy) throws -> String {
         let opening = StoreOpening(policy)
         guard !offline, try opening.outputs().diagnostics.isEmpty else { return "" }
-        let memory = try opening.memory()
-        guard memory.agreed.isEmpty else { return "" }
+        let memory = try opening.memory(opening.reader())
+        guard memory.agreed.isEmpty, memory.unknownArchive == nil else { return "" }
         let reason = policy.ledger == .none ? "without a ledger" : "before the first run"
         return "; \(reason) nothing is compared with earlier runs"
     }
@@ -124,7 +124,7 @@ struct CheckCommand: ConsoleCommand {
         let reader = try opening.reader()
         try opening.checkLock()
         // The file in the ledger's place may not be a ledger.
-        let memory = try outputs.isEmpty ? opening.memory() : RunMemory()
+        let memory = try outputs.isEmpty ? opening.memory(reader) : RunMemory()
         let completed = try policy.completed(from: reader)
         let asOf = try asOfOption.instant(for: policy, clock: clock)
         var found = try StoreCheck.diagnostics(policy: completed, reader: reader, asOf: asOf, clock: clock)

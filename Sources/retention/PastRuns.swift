@@ -124,7 +124,7 @@ struct PastRuns {
             guard let found else {
                 throw CommandFailure(
                     exitCode: 66, message: "no recorded run of this policy has deleted rows",
-                    hint: "retention log shows all runs")
+                    hint: try noteOfUnknownArchives() ?? "retention log shows all runs")
             }
             return found
         }

@@ -76,7 +76,7 @@ struct RunSession {
         let reader = try opening.reader()
         try opening.checkLock()
         let ledger = ignoresLedger ? nil : try opening.history()
-        let memory = try opening.memory(of: ledger)
+        let memory = ignoresLedger ? RunMemory() : try opening.memory(of: ledger, reader)
         try planFile?.check(reader, ledger)
         var dryRun = DryRun(
             setup: setup(try policy.completed(from: reader)), memory: memory, logger: log.logger)

@@ -184,11 +184,14 @@ struct StoreOpening {
     func isOfLedger(_ error: StoreError) -> Bool { (try? ledgerPath()) == error.store }
 
     /// What the ledger knows of past runs of the store; empty without a ledger.
-    func memory() throws -> RunMemory { try memory(of: history()) }
+    func memory(_ reader: any RetentionReader) throws -> RunMemory { try memory(of: history(), reader) }
 
-    /// What an open ledger knows of past runs of the store; nil: there is none.
-    func memory(of ledger: LedgerHistory?) throws -> RunMemory {
-        try ledger?.memory(store: realStorePath()) ?? RunMemory()
+    /// What an open ledger knows of past runs of the open store; nil: there is none.
+    func memory(of ledger: LedgerHistory?, _ reader: any RetentionReader) throws -> RunMemory {
+        guard policy.ledger != .none else { return RunMemory() }
+        let store = try realStorePath()
+        let archived = { try OldArchives.newest(of: $0, policy, in: reader, Self.archiveReader) }
+        return try ledger?.memory(store: store, archived: archived) ?? RunMemory(unknownArchive: archived(store))
     }
 
     /// Opens the file of an archive for reading.

@@ -70,7 +70,7 @@ struct UndoCommand: ConsoleCommand {
                 try policy.stores == nil ? past.withArchives() : past.runs(.init()).filter { $0.report.archive != nil }
             if runs.isEmpty, !output.format.isJSON {
                 if let text = try past.noteOfUnknownArchives() { console.diagnose("warning", text) }
-                let memory = try policy.stores == nil ? store.memory() : nil
+                let memory = try policy.stores == nil ? store.history()?.memory(store: store.realStorePath()) : nil
                 if let text = memory?.unknownStoreText(for: policy) {
                     console.diagnose("warning", "store not known: \(text)")
                 }

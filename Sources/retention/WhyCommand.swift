@@ -85,7 +85,7 @@ struct WhyCommand: ConsoleCommand {
                     : "name the whole primary key: \(found.primaryKey.joined(separator: ", "))")
         }
         let plan = try Planner(
-            policy: policy, asOf: asOf, clock: clock, memory: opening.memory(), countsAllRows: false
+            policy: policy, asOf: asOf, clock: clock, memory: opening.memory(reader), countsAllRows: false
         ).plan(reader: reader)
         let runs = try PastRuns(opening).ofPolicy().own.expected(of: policy, now: clock)
         let verdicts = try RowExplanation(

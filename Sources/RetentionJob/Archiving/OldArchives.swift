@@ -1,6 +1,6 @@
 @preconcurrency import Glibc
 package import PriceStore
-import RetentionPolicy
+package import RetentionPolicy
 
 /// What past runs recorded about a run and its archive.
 package struct RecordedRun: Hashable, Sendable {
@@ -138,15 +138,32 @@ package struct OldArchives {
 
     /// Whether a file is a complete archive of a run; nil: it is not an archive, or it belongs to another run.
     private func isComplete(_ run: String, _ path: String) throws -> Bool? {
-        let reader = try open(path)
-        guard let entity = try reader.entity(named: Self.factsEntity), entity.kind == .table else { return nil }
-        let rows = try reader.fetch(StoreFetchRequest(entity: Self.factsEntity), attributes: ["name", "value"])
-        var facts: [String: StoreValue] = [:]
-        for row in rows where row.count == 2 {
-            if case .text(let name) = row[0] { facts[name] = row[1] }
-        }
+        let facts = try Self.facts(open(path))
         guard facts["run"] == .text(run) else { return nil }
         return facts["complete"] == .integer(1) || facts["complete"] == .text("1")
+    }
+
+    /// What an archive says of itself; empty: it is none.
+    private static func facts(_ reader: any RetentionReader) throws -> [String: StoreValue] {
+        guard let entity = try reader.entity(named: factsEntity), entity.kind == .table else { return [:] }
+        return try reader.fetch(StoreFetchRequest(entity: factsEntity), attributes: ["name", "value"])
+            .reduce(into: [:]) { facts, row in if let name = row[0].string { facts[name] = row[1] } }
+    }
+
+    /// The newest run of a store that has an archive where a policy has them; nil: there is none. Files that cannot be read are left out.
+    package static func newest(
+        of store: String, _ policy: Policy, in reader: any RetentionReader,
+        _ open: (String) throws -> any RetentionReader
+    ) throws -> String? {
+        switch policy.archive?.place {
+        case .folder(let folder)?:
+            runs(in: folder).last { run in
+                let facts = try? facts(open(FilePlace.path(run + ending, in: folder)))
+                return facts?["store"] == .text(store)
+            }
+        case .schema(let name)?: try reader.archives(in: name).map(\.run).max()
+        case nil: nil
+        }
     }
 
     /// The table of an archive that describes it, see docs/decisions/0025.

@@ -24,7 +24,7 @@ extension RunMemory {
             own = agreed.filter { $0.file == last?.file }
         }
         // A ledger of an earlier version has runs, and nothing that is agreed.
-        guard !own.isEmpty || isDamaged || !rules.isEmpty else { return nil }
+        guard !own.isEmpty || unknownPast != nil || !rules.isEmpty else { return nil }
         return Dictionary(own.map { ($0.name, $0) }) { first, _ in first }
     }
 

@@ -23,9 +23,9 @@ struct FormerRule {
         let (rule, memory) = (step.rule, planner.memory)
         let record = try RecordedRule(rule, of: entity, zone: planner.policy.timezone, reader)
         self.record = record
-        guard !memory.isDamaged else {
+        if let unknownPast = memory.unknownPast {
             widened = try WidenedRule(wholeOf: step, reader)
-            widened?.isUnreadable = true
+            widened?.unknownPast = unknownPast
             return
         }
         let past = try planner.past[[rule.writtenName, entity.name.folded], default: []].filter { former in
@@ -47,9 +47,11 @@ struct FormerRule {
             }
         }
         try compare(step, request, entity, holds, hasTriggers, planner, reader)
-        if widened == nil, past.isEmpty, let owner = try planner.possibleOwner(of: step, request, holds, reader) {
+        guard widened == nil, past.isEmpty else { return }
+        let doubt = try planner.formerName(of: rule) ?? planner.possibleOwner(of: step, request, holds, reader)
+        if let doubt {
             widened = try WidenedRule(wholeOf: step, reader)
-            widened?.ownerOfAnother = owner
+            widened?.doubt = doubt
         }
     }
 
@@ -131,6 +133,12 @@ extension RecordedRule {
 }
 
 extension Planner {
+    /// The clause that the rule's pattern was the name of a table when it was last carried out; nil: it was not.
+    fileprivate func formerName(of rule: Rule) -> String? {
+        guard let family = rule.family, past[[family.name, family.entity.folded]] != nil else { return nil }
+        return "'\(family.entity)' was the name of a table, which is gone, and is a pattern now"
+    }
+
     /// What may have kept the rows of a table that is new to a pattern and has rows from before the last run: a hold or a rule of another
     /// table of the pattern that has no row as old. The new table may be that one with a new name, or a part of it. Nil: nothing.
     fileprivate func possibleOwner(
@@ -154,7 +162,7 @@ extension Planner {
             let areAsOld =
                 StorePredicate.date(DateRange(request.date, before: step.asOld(before: request.cutoff))) && rows
             return try reader.count(StoreFetchRequest(entity: entity.name, predicate: areAsOld, fetchLimit: 1)) == 0
-        }?.0
+        }.map { "the table is new and has old rows, so it may be the one of \($0.0) with a new name" }
     }
 }
 

@@ -152,6 +152,11 @@ package struct Refusals {
     /// Applies even if no row expires by the change today: that does not show whether the change was intended.
     private func policyWidened() -> Refusal? {
         guard let widened = doubts.widened else { return nil }
+        if let unknownPast = widened.unknownPast {
+            return Refusal(
+                .policyWidened, reason: begin("what was agreed is unknown: \(unknownPast); \(widened.rowText)"),
+                remedy: "restore the ledger, or name it in 'ledger'; if it is lost, pass --accept policy_widened once")
+        }
         let past =
             widened.run.map { run in
                 " than in run \(run)" + (widened.ended.map { " of \(Figures.instant($0.toSecond))" } ?? "")

@@ -26,16 +26,26 @@ package struct RunMemory: Hashable, Sendable {
     package var damagedRules: [String] = []
     /// What is known of the rules as lines of the ledger.
     package var ruleLines: [String] { rules.map(\.line) + damagedRules }
-    /// Whether it is unknown what was agreed or carried out.
-    var isDamaged: Bool { !damagedAgreed.isEmpty || !damagedRules.isEmpty }
+    /// The newest run of the store that has an archive, if the ledger knows no run of the store; nil: there is none.
+    package var unknownArchive: String?
+    /// Why it is unknown what was agreed or carried out, as a clause; nil: it is known.
+    var unknownPast: String? {
+        guard damagedAgreed.isEmpty, damagedRules.isEmpty else {
+            return "what the ledger recorded of the rules cannot be read"
+        }
+        return unknownArchive.map {
+            "the ledger knows no run of this store, but the archive of its run \($0) is there"
+        }
+    }
     /// The last store of a ledger that knows no run of this store; nil: it knows some, or no store at all.
     package var otherStore: String?
     /// Whether the file of that store no longer exists.
     package var isOtherGone = false
 
     /// Whether no run has carried out a rule on the store yet.
-    var isBeforeFirstRun: Bool {
+    package var isBeforeFirstRun: Bool {
         rules.isEmpty && damagedRules.isEmpty && deletedBefore.isEmpty && !hasCrash && otherStore == nil
+            && unknownArchive == nil
     }
 
     /// The entities for which a run has carried out a rule, in lower case; nil: that is not known.
@@ -118,6 +128,12 @@ package struct RunMemory: Hashable, Sendable {
 
     package init(ends: [Instant] = [], hasCrash: Bool = false, restorations: [Restored] = []) {
         (self.ends, self.hasCrash, self.restorations) = (ends, hasCrash, restorations)
+    }
+
+    /// What is known without a ledger, or with an empty one.
+    package init(unknownArchive: String?) {
+        self.init()
+        self.unknownArchive = unknownArchive
     }
 }
 

@@ -9,15 +9,15 @@ package struct WidenedRule: Sendable {
     package var removedHolds: [String]
     /// The names of the entity's other rules whose changes make this rule keep other rows.
     package var changedSiblings: [String] = []
-    /// The hold or the rule of another table that this one may be, with a new name: `the hold h`; nil: none.
-    var ownerOfAnother: String?
+    /// Why the table may have been outside the rule, as a clause; nil: there is no doubt.
+    var doubt: String?
     /// The other ages that the rows had by the table of ages in the store, if nothing else has changed; nil: none.
     var formerAges: [String]?
     /// The last run with the agreed rule, and its end; nil: the rule is new.
     package var run: String?
     package var ended: Instant?
-    /// Whether the ledger's record of the former rules is damaged.
-    package var isUnreadable = false
+    /// Why it is unknown what was agreed, as a clause; nil: it is known.
+    package var unknownPast: String?
     /// Rows that would be deleted only because of the change, and their dates.
     package var rowCount = 0
     package var oldest: Instant?
@@ -25,6 +25,7 @@ package struct WidenedRule: Sendable {
 
     /// What is wider, as a clause: `max_age was "300d" and is "60d"`.
     package var text: String {
+        if let unknownPast { return unknownPast }
         var parts = changes.prefix(Self.mostChanges).map(\.text)
         if changes.count > parts.count { parts.append(Figures.count(changes.count - parts.count, "other change")) }
         if !removedHolds.isEmpty {
@@ -39,12 +40,7 @@ package struct WidenedRule: Sendable {
                 "\(changedSiblings.map { "'\($0)'" }.joined(separator: ", ")) \(isOne ? "has" : "have") changed, and what the rule "
                     + "keeps depends on \(isOne ? "it" : "them")")
         }
-        if let ownerOfAnother {
-            parts.append(
-                "the table is new and has old rows, so it may be the one of \(ownerOfAnother) with a new name"
-            )
-        }
-        if isUnreadable { parts.append("what the ledger recorded of the rules cannot be read") }
+        parts += [doubt].compactMap(\.self)
         guard parts.isEmpty else { return parts.joined(separator: "; ") }
         guard let formerAges else { return "the rule is new, or has a new name" }
         return "the store gave its values another age, \(formerAges.listed("or")), when the rule was last carried out"
@@ -55,9 +51,9 @@ package struct WidenedRule: Sendable {
 
     /// The number of rows, and their dates.
     package var rowText: String {
-        guard rowCount > 0 else { return "no row would be deleted only because of that today" }
-        return Figures.count(rowCount, "row") + Figures.span(oldest, newest)
-            + " would be deleted only because of that"
+        let cause = unknownPast == nil ? " only because of that" : ""
+        guard rowCount > 0 else { return "no row would be deleted\(cause) today" }
+        return Figures.count(rowCount, "row") + Figures.span(oldest, newest) + " would be deleted\(cause)"
     }
 }
 

@@ -50,7 +50,10 @@ package final class Run {
     ///   recorded and nothing is deleted.
     package func perform() throws -> RunReport {
         writer.isStopped = { [weak self] in self?.mayContinue == false }
-        let memory = try recorder?.memory() ?? RunMemory()
+        let memory =
+            try recorder?.memory { store in
+                try setup.openArchive.flatMap { try OldArchives.newest(of: store, setup.policy, in: writer, $0) }
+            } ?? RunMemory()
         // Pending files and candles change the store before there is a plan.
         try recorder?.begin(
             report, isChanging: report.hasPendingSources || setup.policy.rules.contains { $0.rollup != nil })

@@ -1,7 +1,9 @@
 /// Records runs and knows past ones, as the ledger does.
 package protocol RunRecorder: AnyObject {
     /// What the guards need to know about earlier runs.
-    func memory() throws -> RunMemory
+    ///
+    /// - Parameter archived: the newest run of a store whose archive is where the policy has it; asked if no run of the store is known.
+    func memory(archived: (_ store: String) throws -> String?) throws -> RunMemory
     /// Records that a run begins, unless that is recorded.
     ///
     /// - Parameter isChanging: whether the run is about to change something; false: the record may wait until then.

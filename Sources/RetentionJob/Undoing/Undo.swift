@@ -142,7 +142,7 @@ package final class Undo {
     /// - Returns: what was done, with the exit status. Committed batches stay, whatever errors there were.
     /// - Throws: errors before the first row: the archive is unusable, or the ledger cannot be written.
     package func perform() throws -> RunReport {
-        let hasCrash = try recorder?.memory().hasCrash ?? false
+        let hasCrash = try recorder?.memory(archived: { _ in nil }).hasCrash ?? false
         try request.verify()
         let restoration = try writer.restoration(of: request.restoration)
         try Self.requireUnchanged(restoration.tables, in: writer.name)
@@ -207,7 +207,7 @@ package final class Undo {
         do {
             let now = setup.clock()
             let plan = try Planner(
-                policy: setup.policy, asOf: now, clock: now, memory: recorder.memory(), countsAllRows: false
+                policy: setup.policy, asOf: now, clock: now, memory: recorder.memory { _ in nil }, countsAllRows: false
             ).plan(reader: writer)
             report.undo?.waiting = plan.steps.compactMap { step in
                 step.refusals.first { $0.code == .restoredRows }.map {

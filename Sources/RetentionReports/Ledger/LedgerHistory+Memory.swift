@@ -8,8 +8,14 @@ extension LedgerHistory {
     ///
     /// The order is that of recording, not of the clock. A run with a refused clock is ignored. Otherwise the refusal of one run would make
     /// the same clock acceptable to the next.
-    package func memory(store: String, before number: Int? = nil) throws -> RunMemory {
-        guard try reader.entity(named: LedgerRow.runEntityName) != nil else { return RunMemory() }
+    ///
+    /// - Parameter archived: the newest run of a store whose archive is where the policy has it; asked if no run of the store is known.
+    package func memory(
+        store: String, before number: Int? = nil, archived: (String) throws -> String? = { _ in nil }
+    ) throws -> RunMemory {
+        guard try reader.entity(named: LedgerRow.runEntityName) != nil else {
+            return RunMemory(unknownArchive: try archived(store))
+        }
         let isEarlier = number.map { StorePredicate.compare("number", .less, .integer(Int64($0))) } ?? .all
         let ofStore = try runs(of: names(of: store)) && isEarlier
         let rows = try reader.fetch(
@@ -59,6 +65,9 @@ extension LedgerHistory {
             // A ledger of many stores knows others too: one that is gone may have been moved.
             let gone = others.first { $0.hasPrefix("/") && FilePlace($0).facts == nil }
             (memory.otherStore, memory.isOtherGone) = (gone ?? others.first, gone != nil)
+        }
+        if memory.isBeforeFirstRun, let run = try archived(store), try !identifiers().contains(run) {
+            memory.unknownArchive = run
         }
         return memory
     }

@@ -206,8 +206,8 @@ package final class RunLedger: RunRecorder {
     }
 
     /// What the guards need to know about the runs before the current one.
-    package func memory() throws -> RunMemory {
-        try history.memory(store: store, before: number.map(Int.init))
+    package func memory(archived: (String) throws -> String? = { _ in nil }) throws -> RunMemory {
+        try history.memory(store: store, before: number.map(Int.init), archived: archived)
     }
 
     /// The records of some runs of this store.
