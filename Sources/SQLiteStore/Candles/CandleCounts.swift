@@ -7,9 +7,18 @@ extension SQLiteFile {
         _ rollup: Rollup, of entity: Entity, into target: Entity?
     ) throws(StoreError) -> String? {
         if let target {
-            guard Set(target.primaryKey.map(\.folded)) != Set(rollup.key.map(\.folded)) else { return nil }
-            let key = rollup.key.joined(separator: ", ")
-            return "the primary key of \(target.name) must be \(key), so that each bucket has one candle"
+            guard Set(target.primaryKey.map(\.folded)) == Set(rollup.key.map(\.folded)) else {
+                let key = rollup.key.joined(separator: ", ")
+                return "the primary key of \(target.name) must be \(key), so that each bucket has one candle"
+            }
+            return try run("looking at \(rollup.target)") { db in
+                let groups = rollup.groupedBy.map { rollup.names[group: $0].folded }
+                let other = try catalog.table(target.name, db)?.collationOfKey(groups)
+                return other.map { name, collation in
+                    "the column \(name) of \(target.name) has the collation \(collation), so groups whose names differ could be one key; "
+                        + "it must be BINARY"
+                }
+            }
         }
         return try run("looking for \(rollup.target)") { db in
             guard try rollup.target.folded.hasPrefix("sqlite_") || isTaken(rollup.target, db) else { return nil }

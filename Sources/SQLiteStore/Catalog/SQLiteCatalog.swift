@@ -44,6 +44,13 @@ struct SQLiteTable {
         return attribute?.isRequired != true && (rowIDAlias == nil || attribute?.name != rowIDAlias)
     }
 
+    /// The first of some columns, in lower case, that the table or a unique index compares by another collation than BINARY.
+    func collationOfKey(_ names: [String]) -> (name: String, collation: String)? {
+        let indexed = indexes.filter(\.isUnique).flatMap(\.columns).map { ($0.name?.folded ?? "", $0.collation) }
+        let all = names.map { ($0, collations[$0] ?? "BINARY") } + indexed.filter { names.contains($0.0) }
+        return all.first { $0.1.uppercased() != "BINARY" }
+    }
+
     /// Whether a foreign key can refer to columns: they are the primary key, or unique by their own collations. Source:
     /// sqlite.org/foreignkeys.html, section 3.
     func isParentKey(_ columns: [String]) -> Bool {
