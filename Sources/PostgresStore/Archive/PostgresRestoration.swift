@@ -211,11 +211,9 @@ extension ServerFault {
 
     /// Why a row is refused. A later attempt may succeed when other rows exist, unless the row's values are the reason.
     fileprivate var refusal: RowRefusal {
-        switch code {
-        case "23503": .lacksParent
-        case "P0001": RowRefusal("a trigger refuses it: \(message)", mayPass: true)
-        default: RowRefusal("the store refuses it: \(message)", mayPass: !["22", "23"].contains(code?.prefix(2)))
-        }
+        code == "23503"
+            ? .lacksParent
+            : RowRefusal("the store refuses it: \(message)", mayPass: !["22", "23"].contains(code?.prefix(2)))
     }
 }
 

@@ -214,7 +214,7 @@ struct ArchiveSafetyTests {
     /// A state of the trigger's own is about the row. A trigger may also leave the row out.
     @Test(arguments: [
         ("RAISE EXCEPTION 'too old' USING ERRCODE = 'RT001'", "the store refuses it: too old"),
-        ("RAISE EXCEPTION 'too old'", "a trigger refuses it: too old"), ("RETURN NULL", "a trigger ignores it"),
+        ("RAISE EXCEPTION 'too old'", "the store refuses it: too old"), ("RETURN NULL", "a trigger ignores it"),
     ]) func aRowThatATriggerRefusesIsSkipped(_ refusal: String, _ reason: String) throws {
         let archived = try ArchivedDatabase(Self.table)
         try archived.delete("t")
