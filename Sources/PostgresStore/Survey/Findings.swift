@@ -9,13 +9,16 @@ struct Findings: EngineFindings {
     var reason: String?
     /// The first and the last date of the rows that the rule deletes; nil if there are none, or if the dates were not read.
     var ends: DateEnds?
-    /// The rows of the first batch, and the fewest of any.
+    /// The rows of the first batch.
     var firstBatchRows = Self.fewRows
-    var fewestBatchRows = 1
+    /// Whether each batch finds the rows that rules keep again, because the table has no key by which they can be listed.
+    var findsKeptRowsAgain = false
     var possibleMethods: [DeleteMethod] = []
     var methodObstacles: [DeleteMethod: String] = [:]
 
     private static let fewRows = 5_000
+    /// As many rows take as long as the fixed cost of a batch that goes to several servers, or reads all rows.
+    static let manyRows = 200_000
 
     mutating func take(_ method: DeleteMethod) { (self.method, reason) = (method, nil) }
 
@@ -31,7 +34,7 @@ struct Findings: EngineFindings {
         outline.batchTarget = isCostly ? .seconds(1) : .milliseconds(30)
         if !isCostly { outline.batchTargetAlone = .milliseconds(250) }
         outline.firstBatchRows = firstBatchRows
-        outline.fewestRows = fewestBatchRows
+        if findsKeptRowsAgain { outline.fewestRows = Self.manyRows }
         return outline
     }
 }

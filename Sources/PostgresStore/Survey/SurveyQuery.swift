@@ -278,13 +278,10 @@ struct SurveyQuery {
         }
         if possible.isEmpty { possible = [.whole] }
         survey.index.isInDateOrder = index != nil
-        // Without a key the kept rows cannot be listed, and each batch finds them again.
         let keepsRows = !(request.ownKeepers + request.keepers.others).isEmpty
-        // The fixed cost of a batch is that of many rows if it goes to several servers, or reads all rows.
-        if keepsRows, table.entity.primaryKey.isEmpty {
-            (survey.firstBatchRows, survey.fewestBatchRows) = (200_000, 200_000)
-        }
-        if table.isDistributed { survey.firstBatchRows = try session.isInUseByOthers() ? 200_000 : 2_000_000 }
+        survey.findsKeptRowsAgain = keepsRows && table.entity.primaryKey.isEmpty
+        if survey.findsKeptRowsAgain { survey.firstBatchRows = Findings.manyRows }
+        if table.isDistributed { survey.firstBatchRows = try session.isInUseByOthers() ? Findings.manyRows : 2_000_000 }
         survey.index.name = index?.name ?? (rows.date.reading == .ordered ? table.blockIndex(request.date)?.name : nil)
         if survey.methodObstacles[.partitions] == nil { possible.insert(.partitions, at: 0) }
         survey.possibleMethods = possible

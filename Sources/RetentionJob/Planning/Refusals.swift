@@ -129,14 +129,15 @@ package struct Refusals {
         let count = Figures.count(restored.rowCount, "row")
         let began = "undo \(undo) has \(restored.restoration.foundAll ? "found" : "restored") rows"
         // Without a record of the run its cutoff is not known.
-        let age = restored.restoration.asOf == nil || restored.lost != nil ? "" : " older than its cutoff in that run"
+        let isOfAge = restored.restoration.asOf != nil && restored.formerTable == nil
+        let age = isOfAge ? " older than its cutoff in that run" : ""
         let reason =
             if let store = restored.restoration.store {
                 "\(began) in \(SafeText.line(store)) that run \(run) had deleted; they may be in this store now, and this "
                     + "rule would delete \(count)\(age)"
-            } else if let lost = restored.lost {
-                "\(began) of \(lost) that run \(run) had deleted, and \(lost) has no row as old as this table, for which no run "
-                    + "has carried out the rule: it may be \(lost) with a new name, and the rule would delete \(count)"
+            } else if let former = restored.formerTable {
+                "\(began) of \(former) that run \(run) had deleted, and \(former) has no row as old as this table, for which no run "
+                    + "has carried out the rule: it may be \(former) with a new name, and the rule would delete \(count)"
             } else if restored.reached.isEmpty {
                 "\(began) that run \(run) had deleted, and this rule would delete them again, with all expired rows of their "
                     + "age: \(count)\(age)"

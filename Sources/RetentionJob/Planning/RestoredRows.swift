@@ -14,7 +14,7 @@ package struct RestoredRows {
     /// Restored tables that the rule reaches only by a cascade or a trigger; empty: it deletes the rows itself.
     package private(set) var reached: [String] = []
     /// The restored table that has no row as old, and that the rule's table may be, with a new name; nil: the rule reaches the rows.
-    package private(set) var lost: String?
+    package private(set) var formerTable: String?
 
     /// Finds the newest undo whose rows a rule would delete again, if possible one that has restored rows and not found them all there; nil:
     /// there is none, or that has been accepted since.
@@ -51,11 +51,11 @@ package struct RestoredRows {
                 return RestoredRows(restoration: restored, rowCount: found.rowCount, reached: found.tables)
             }
             guard !isKnown, restored.protectsRows,
-                let lost = try tables.first(where: { table in
-                    try !own.contains(table) && planner.hasLost(table, restored, to: step, reader)
+                let former = try tables.first(where: { table in
+                    try !own.contains(table) && planner.mayHaveBecome(step, table, restored, reader)
                 })
             else { continue }
-            return RestoredRows(restoration: restored, rowCount: step.survey.expiredAloneCount, lost: lost)
+            return RestoredRows(restoration: restored, rowCount: step.survey.expiredAloneCount, formerTable: former)
         }
         return nil
     }
@@ -94,10 +94,10 @@ extension Planner {
         }
     }
 
-    /// Whether a new table may have the rows that an undo has restored in another: that is gone, or has no row before the cutoff of the
-    /// undone run that is as old as the oldest of the new one.
-    fileprivate func hasLost(
-        _ table: String, _ restored: RunMemory.Restored, to step: Plan.Step, _ reader: any RetentionReader
+    /// Whether the table of a rule may be another one, in which an undo has restored rows, with a new name: that one is gone, or has no row
+    /// before the cutoff of the undone run that is as old as the oldest of the new one.
+    fileprivate func mayHaveBecome(
+        _ step: Plan.Step, _ table: String, _ restored: RunMemory.Restored, _ reader: any RetentionReader
     ) throws -> Bool {
         func isUndone(_ rule: Rule) -> Bool {
             rule.entity.folded == table.folded && restored.rules.contains(rule.name)
