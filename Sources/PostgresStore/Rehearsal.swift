@@ -118,7 +118,7 @@ extension PostgresReader {
     ) throws -> InsertOutcome {
         let scope = RowScope(table)
         let inserted = try texts(
-            insertStatement(scope, values, onConflict, into: shadow.table) + " RETURNING \(RowScope.alias).ctid")
+            insertion(of: [values], scope, onConflict, into: shadow.table) + " RETURNING \(RowScope.alias).ctid")
         let replaceable = try replaceable(onConflict, scope)
         guard let place = inserted.first else {
             guard let replaceable, try !isStored(values, scope, in: shadow.table) else { return .ignored }

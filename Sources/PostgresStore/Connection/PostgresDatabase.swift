@@ -234,9 +234,6 @@ public class PostgresDatabase {
         try !execute(fragment, isRepeated: isRepeated).rows.isEmpty
     }
 
-    /// Sends lines in the text format of COPY.
-    func copy(_ statement: String, _ lines: () -> String?) throws { try link.copy(statement, lines) }
-
     /// Whether a statement only reads the server's catalog.
     private static func isAboutCatalog(_ text: String) -> Bool {
         !text.contains("pg_temp.") && (text.contains(" FROM pg_") || text.contains("\nFROM pg_"))

@@ -171,7 +171,6 @@ import PriceStore
                 guard let result = PQgetResult(handle) else { return last }
                 PQclear(last)
                 last = result
-                if PQresultStatus(result) == PGRES_COPY_IN { return result }
             }
         }
 
@@ -187,27 +186,6 @@ import PriceStore
         /// Runs statements without parameters, separated by semicolons, as one message. Returns the rows of the last one.
         func execute(script: String) throws(ServerFault) -> ServerResult {
             try result(wait(PQsendQuery(handle, script)))
-        }
-
-        /// Sends lines in the text format of COPY to a table.
-        ///
-        /// - Parameter lines: returns the next portion; nil if there is none.
-        func copy(_ statement: String, _ lines: () -> String?) throws(ServerFault) {
-            let begun = wait(PQsendQuery(handle, statement))
-            guard PQresultStatus(begun) == PGRES_COPY_IN else {
-                _ = try result(begun)
-                throw ServerFault(message: "the server does not accept COPY")
-            }
-            PQclear(begun)
-            while var portion = lines() {
-                let sent = portion.withUTF8 { bytes in
-                    bytes.withMemoryRebound(to: CChar.self) { PQputCopyData(handle, $0.baseAddress, Int32($0.count)) }
-                }
-                guard sent == 1 else { throw lostConnection() }
-            }
-            guard PQputCopyEnd(handle, nil) == 1 else { throw lostConnection() }
-            _ = try result(PQgetResult(handle))
-            while let rest = PQgetResult(handle) { PQclear(rest) }
         }
 
         /// Whether the session still exists, as far as libpq knows.
@@ -301,7 +279,6 @@ import PriceStore
         func execute(_ text: String, _ values: [String?]) throws(ServerFault) -> ServerResult { ServerResult() }
         func execute(repeated text: String, _ values: [String?]) throws(ServerFault) -> ServerResult { ServerResult() }
         func execute(script: String) throws(ServerFault) -> ServerResult { ServerResult() }
-        func copy(_ statement: String, _ lines: () -> String?) throws(ServerFault) {}
     }
 #endif
 

@@ -10,9 +10,7 @@ extension PostgresDatabase {
         switch (table.type(attribute), value) {
         case (.timestamp, .text(let text)), (.date, .text(let text)):
             return "(" + .bound(text, "timestamptz") + ")::\(type)"
-        case (.integer, .real(let number)):
-            return .bound(Int64(exactly: number).map(String.init) ?? number.serverText, type)
-        default: return .bound(value.serverText, type)
+        default: return .bound(Self.text(value, table.type(attribute)), type)
         }
     }
 
@@ -22,18 +20,36 @@ extension PostgresDatabase {
         try values.sorted { $0.key < $1.key }.map { (try scope.attribute($0.key), $0.value) }
     }
 
-    func insertStatement(
-        _ scope: RowScope, _ values: [String: StoreValue], _ onConflict: ConflictPolicy, into target: String? = nil
+    /// Inserts rows with the same attributes, in their order, from lists of their values.
+    ///
+    /// - Parameter target: the table in SQL; nil: that of the scope.
+    func insertion(
+        of rows: some Collection<[String: StoreValue]>, _ scope: RowScope, _ onConflict: ConflictPolicy,
+        into target: String? = nil
     ) throws -> SQLFragment {
-        let named = try named(values, scope)
-        let columns = named.map(\.attribute.name.quotedIdentifier).joined(separator: ", ")
-        let expressions = named.map { newValue($0.value, $0.attribute, scope.table) }
-        let source =
-            named.isEmpty
-            ? "DEFAULT VALUES"
-            : "(\(columns)) VALUES (" + .joined(expressions, by: ", ") + ")"
-        return "INSERT INTO \(target ?? scope.table.sql) AS \(RowScope.alias) " + source
-            + (try conflictClause(onConflict, named.map(\.attribute.name), scope))
+        let keys = (rows.first?.keys).map { $0.sorted() } ?? []
+        let attributes = try keys.map { try scope.attribute($0) }
+        let names = attributes.map(\.name)
+        let start = SQLFragment("INSERT INTO \(target ?? scope.table.sql) AS \(RowScope.alias) ")
+        let conflict = try conflictClause(onConflict, names, scope)
+        guard !keys.isEmpty else { return start + "DEFAULT VALUES" + conflict }
+        let lists = zip(keys, attributes).map { key, attribute in
+            let type = scope.table.type(attribute)
+            return SQLFragment.list(rows.map { Self.text($0[key] ?? .null, type) }, "text")
+        }
+        let columns = keys.indices.map { "c\($0)" }
+        let values = zip(columns, attributes).map { column, attribute in
+            let isLocal = [.timestamp, .date].contains(scope.table.type(attribute))
+            return "\(column)\(isLocal ? "::timestamptz" : "")::\(attribute.declaredType)"
+        }
+        return start + "\(names.quotedList) SELECT \(values.joined(separator: ", ")) FROM unnest("
+            + .joined(lists, by: ", ")
+            + ") WITH ORDINALITY AS listed (\(columns.joined(separator: ", ")), place) ORDER BY place" + conflict
+    }
+
+    private static func text(_ value: StoreValue, _ type: ColumnType) -> String? {
+        if case .real(let number) = value, type == .integer, let whole = Int64(exactly: number) { return String(whole) }
+        return value.serverText
     }
 
     /// The ON CONFLICT clause for a key that exists already.
@@ -101,8 +117,7 @@ extension PostgresWriter {
     ) throws(StoreError) -> InsertOutcome {
         do {
             let scope = RowScope(try requireTable(entity))
-            let statement = try insertStatement(scope, values, onConflict)
-            let changed = try transaction(.normal) { try execute(statement).changedCount }
+            let changed = try transaction(.normal) { try insert([values], scope, onConflict) }
             if changed == 0, let replaceable = try replaceable(onConflict, scope) {
                 return try isStored(values, scope) ? .ignored : .rejected(replaceable.otherwise)
             }
@@ -114,6 +129,53 @@ extension PostgresWriter {
             }
             return .rejected(Self.reason(storeError))
         }
+    }
+
+    /// Adds rows, as many at once as have the same attributes. It is nil if a row breaks a constraint: then nothing was added, and the rows
+    /// must be inserted one by one.
+    package func insert(
+        entity: String, rows: [[String: StoreValue]], onConflict: ConflictPolicy
+    ) throws(StoreError) -> RowsInserted? {
+        do {
+            let scope = RowScope(try requireTable(entity))
+            // The statement does not say which row was not replaced. Rows without values cannot be listed.
+            if try rows.contains(where: \.isEmpty) || replaceable(onConflict, scope) != nil { return nil }
+            var inserted = RowsInserted(savedCount: 0, ignoredCount: 0)
+            try transaction(.normal) {
+                for portion in Self.portions(rows) {
+                    let saved = try insert(portion, scope, onConflict)
+                    inserted.savedCount += saved
+                    inserted.ignoredCount += portion.count - saved
+                }
+            }
+            return inserted
+        } catch {
+            let storeError = StoreError(error, store: name, doing: "adding rows to \(entity)")
+            // 21000: two rows have the same key, and one statement cannot replace a row twice.
+            let isOfOneRow =
+                [.constraint, .unsupported].contains(storeError.kind) || storeError.engineCode == "SQLSTATE 21000"
+            guard storeError.engineCode != nil, isOfOneRow else { throw storeError }
+            return nil
+        }
+    }
+
+    /// Inserts rows and returns their number. Citus counts ignored rows too, unless the statement returns its rows.
+    private func insert(
+        _ rows: some Collection<[String: StoreValue]>, _ scope: RowScope, _ onConflict: ConflictPolicy
+    ) throws -> Int {
+        try execute(insertion(of: rows, scope, onConflict) + " RETURNING 1").changedCount
+    }
+
+    /// Consecutive rows with the same attributes.
+    private static func portions(_ rows: [[String: StoreValue]]) -> [ArraySlice<[String: StoreValue]>] {
+        var portions: [ArraySlice<[String: StoreValue]>] = []
+        var start = 0
+        for index in rows.indices.dropFirst() where rows[index].keys != rows[start].keys {
+            portions.append(rows[start..<index])
+            start = index
+        }
+        if start < rows.count { portions.append(rows[start...]) }
+        return portions
     }
 
     /// The server's message without the name of the operation.
