@@ -10,22 +10,10 @@ struct KnownDefectTests {
     }
 
     @Test(arguments: [
-        ("2.16.1", 0), ("2.17.0", 2), ("2.17.2", 2), ("2.18.0", 2), ("2.18.1", 1), ("2.28.2", 1), ("2.28.3-dev", 0),
-        ("2.28.3", 0), ("2.29.2", 0),
+        ("2.16.1", 0), ("2.17.0", 1), ("2.28.2", 1), ("2.28.3-dev", 0), ("2.28.3", 0), ("2.29.2", 0),
     ])
     func theVersionsAreThoseOfTheReports(version: String, count: Int) {
         #expect(affecting(version) == count)
-    }
-
-    /// A rule is carried out only where the optimisation is off, or the version is sound.
-    @Test func aSessionThatCannotAvoidTheDefectDeletesNothing() {
-        #expect(KnownDefect.obstacle(version: "2.17.1", directDeletes: "off") == nil)
-        #expect(KnownDefect.obstacle(version: "2.28.3", directDeletes: "on") == nil)
-        for setting in ["on", nil] {
-            let reason = KnownDefect.obstacle(version: "2.17.1", directDeletes: setting)
-            #expect(reason?.hasPrefix("TimescaleDB 2.17.1 has a known defect") == true)
-            #expect(reason?.hasSuffix("could not be switched off") == true)
-        }
     }
 
     @Test(.needsPostgres)
@@ -37,6 +25,5 @@ struct KnownDefectTests {
         #expect(server.name == "PostgreSQL" && ComponentVersion(server.version) != nil)
         #expect(
             try reader.texts(SQLFragment("SELECT current_setting('\(KnownDefect.directDeletes)', true)")).isEmpty)
-        #expect(try reader.obstacleOfKnownDefects() == nil)
     }
 }

@@ -187,11 +187,6 @@ struct SurveyQuery {
     /// Describes the chunks to drop, and the compressed or frozen chunks whose rows are deleted.
     private func judgeChunks(_ rows: SurveyRows, into survey: inout Findings) throws {
         let table = rows.scope.table
-        if let obstacle = try session.obstacleOfKnownDefects() {
-            survey.unsupported = obstacle
-            survey.remedy = "update TimescaleDB"
-            return
-        }
         let chunks = try Chunks(of: table, rows.date, session)
         let deletion = try session.condition(rows.request.expired, rows.scope)
         var frozen = chunks.all.filter(\.isFrozen)
