@@ -29,7 +29,7 @@ struct CandleObstacle {
         }
         let wanted = try CandleColumns(rollup, of: source)
         guard target != nil, let table = try session.table(rollup.target) else {
-            return try creationObstacle(wanted)
+            return try creationObstacle()
         }
         if table.isDistributed { return Self.isDistributed(table) }
         if table.isColumnar || table.aggregate != nil {
@@ -109,12 +109,10 @@ struct CandleObstacle {
         return "the user \(user) may not write candles: GRANT \(missing) ON \(table.sql) TO \(user.quotedIdentifier)"
     }
 
-    private func creationObstacle(_ wanted: CandleColumns) throws -> String? {
+    private func creationObstacle() throws -> String? {
         let row = try session.row(
-            "SELECT current_user AS user, n.nspname, has_schema_privilege(n.oid, 'CREATE') AS may_create, "
-                + "current_setting('server_version_num')::int AS version "
-                + "FROM pg_namespace n WHERE n.nspname = coalesce(" + Self.schema(of: rollup.target)
-                + ", current_schema())")
+            "SELECT current_user AS user, n.nspname, has_schema_privilege(n.oid, 'CREATE') AS may_create FROM pg_namespace n "
+                + "WHERE n.nspname = coalesce(" + Self.schema(of: rollup.target) + ", current_schema())")
         guard let row else {
             return "the search path has no schema in which \(rollup.target) can be created"
         }
@@ -125,11 +123,6 @@ struct CandleObstacle {
         }
         if let name = rollup.target.split(separator: ".").last, name.utf8.count > Self.longestName {
             return "the name \(rollup.target) is longer than \(Self.longestName) bytes, the limit of the server"
-        }
-        if let column = wanted.columns.first(where: \.mayBeNull), try row.int("version") < 150_000 {
-            return
-                "\(column.name) may be NULL, and before PostgreSQL 15 no key distinguishes such candles: make the column of "
-                + "\(source.name) NOT NULL"
         }
         return nil
     }

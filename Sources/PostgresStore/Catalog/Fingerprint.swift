@@ -23,7 +23,7 @@ extension PostgresDatabase {
                     FROM pg_class c JOIN tree USING (oid) WHERE c.relrowsecurity
                     UNION ALL SELECT concat_ws(' ', 'child', i.inhrelid, i.inhparent) FROM pg_inherits i JOIN tree ON tree.oid = i.inhrelid
                     JOIN pg_class c ON c.oid = i.inhrelid WHERE NOT c.relispartition AND i.inhrelid <> root
-                    UNION ALL SELECT concat_ws(' ', 'key', f.oid, f.conrelid, f.confdeltype, f.confupdtype, f.conkey, to_jsonb(f) -> 'confdelsetcols')
+                    UNION ALL SELECT concat_ws(' ', 'key', f.oid, f.conrelid, f.confdeltype, f.confupdtype, f.conkey, f.confdelsetcols)
                     FROM pg_constraint f JOIN tree ON tree.oid = f.confrelid WHERE f.contype = 'f' AND f.conparentid = 0
                     UNION ALL SELECT concat_ws(' ', 'trigger', g.oid, g.tgenabled, g.tgtype, g.tgattr, p.oid, p.xmin)
                     FROM pg_trigger g JOIN tree ON tree.oid = g.tgrelid JOIN pg_proc p ON p.oid = g.tgfoid

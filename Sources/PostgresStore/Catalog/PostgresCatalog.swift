@@ -239,9 +239,7 @@ extension PostgresDatabase {
                 (SELECT array_agg(a.attname::text ORDER BY k.place) FROM unnest(i.indkey) WITH ORDINALITY
                     AS k (attnum, place)
                 LEFT JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum AND k.attnum > 0
-                WHERE k.place <= i.indnkeyatts) AS columns,
-                -- Before PostgreSQL 15 there is no such column.
-                to_jsonb(i) ->> 'indnullsnotdistinct' = 'true' AS nulls_are_equal
+                WHERE k.place <= i.indnkeyatts) AS columns, i.indnullsnotdistinct AS nulls_are_equal
             FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_am m ON m.oid = c.relam
             WHERE i.indrelid = \(oid) ORDER BY c.relname
             """

@@ -161,12 +161,12 @@ struct RemovedRows {
         let required = key.sourceAttributes.filter { child.entity.attribute(named: $0)?.isRequired == true }
         guard !required.isEmpty else { return true }
         guard reach.override == nil || key.destination != reach.losing[0].name else { return false }
-        // ON DELETE SET NULL (column) keeps the other columns. It needs version 15.
+        // ON DELETE SET NULL (column) keeps the other columns.
         let names = try connection.texts(
-            "SELECT a.attname FROM pg_constraint f, jsonb_array_elements_text(nullif(to_jsonb(f) -> 'confdelsetcols', 'null')) AS c (n) "
-                + "JOIN pg_attribute a ON a.attnum = c.n::int2 WHERE f.contype = 'f' AND f.confdeltype = 'n' AND a.attrelid = f.conrelid "
-                + "AND f.conrelid = \(child.oid) AND f.confrelid = \(try connection.requireTable(key.destination).oid) "
-                + "AND (SELECT array_agg(k.attname::text ORDER BY p.place) FROM unnest(f.conkey) WITH ORDINALITY AS p (n, place) "
+            "SELECT a.attname FROM pg_constraint f JOIN pg_attribute a ON a.attrelid = f.conrelid AND a.attnum = ANY (f.confdelsetcols) "
+                + "WHERE f.contype = 'f' AND f.confdeltype = 'n' AND f.conrelid = \(child.oid) "
+                + "AND f.confrelid = \(try connection.requireTable(key.destination).oid) AND "
+                + "(SELECT array_agg(k.attname::text ORDER BY p.place) FROM unnest(f.conkey) WITH ORDINALITY AS p (n, place) "
                 + "JOIN pg_attribute k ON k.attrelid = f.conrelid AND k.attnum = p.n) = "
                 + .list(key.sourceAttributes, "text"))
         return !names.isEmpty && Set(names).isDisjoint(with: required)
