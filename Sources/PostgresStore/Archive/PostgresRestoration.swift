@@ -1,30 +1,18 @@
 package import PriceStore
 
 /// The work of an ``ArchiveRestoration`` in PostgreSQL.
-final class PostgresRestoration: RestorationWork {
-    let mayDiffer: Bool
-    private let archive: ServerArchive
+final class PostgresRestoration: ServerArchiveSearch, RestorationWork {
     private let writer: PostgresWriter
-    private let isDistributed: Bool
-    private let search: ServerArchiveSearch
     /// The error that refused the last attempt; nil if there was none.
     private var failure: ServerFault?
 
-    var tables: [RestorationTable] { archive.tables }
     var storeName: String { writer.name }
+    var mayDiffer: Bool { tables.contains { !$0.triggers.isEmpty } }
+    private var isDistributed: Bool { tables.contains(where: \.target.isDistributed) }
 
-    /// The restoration of what a run deleted.
-    static func begin(_ archive: ServerArchive, _ writer: PostgresWriter) throws -> any Restoration {
-        let work = PostgresRestoration(archive, writer)
-        let candles = try CandleStates(work.search)
-        return ArchiveRestoration(work, rules: archive.rules, parts: archive.parts, candles: candles)
-    }
-
-    private init(_ archive: ServerArchive, _ writer: PostgresWriter) {
-        (self.archive, self.writer) = (archive, writer)
-        search = ServerArchiveSearch(archive, writer)
-        mayDiffer = archive.tables.contains { !$0.triggers.isEmpty }
-        isDistributed = archive.tables.contains(where: \.target.isDistributed)
+    init(_ archive: ServerArchive, _ writer: PostgresWriter) {
+        self.writer = writer
+        super.init(archive, writer)
     }
 
     func transaction(isLast: Bool, _ body: () throws -> Void) throws(StoreError) -> [String: TriggeredRows] {
@@ -47,15 +35,7 @@ final class PostgresRestoration: RestorationWork {
     func mustCompare(_ rows: ArchivedRows) throws -> Bool {
         let table = archive.tables[rows.table]
         // The error of a worker does not say that it refuses a row, so the keys are checked first.
-        return try isDistributed || table.key.isEmpty && search.restored(to: table).contains(where: rows.rows.contains)
-    }
-
-    func find(_ rows: ArchivedRows) throws -> (present: Set<Int64>, conflicts: Set<Int64>) { try search.find(rows) }
-
-    func children(
-        _ rows: RowsToRestore, by relationship: Relationship, of parent: Int, _ parents: Set<Int64>
-    ) throws -> [Int64] {
-        try search.children(rows, by: relationship, of: parent, parents)
+        return try isDistributed || table.key.isEmpty && restored(to: table).contains(where: rows.rows.contains)
     }
 
     func key(of row: Int64, in number: Int) throws -> [StoreValue] {
@@ -178,7 +158,7 @@ final class PostgresRestoration: RestorationWork {
         let old = relationship.sourceAttributes.map { table.reference($0, "old") }
         return .any(
             skipped.filter { tables[$0.key].table.folded == relationship.destination.folded }.map {
-                search.isAmong(old, relationship, $0.key, $0.value)
+                isAmong(old, relationship, $0.key, $0.value)
             })
     }
 
@@ -230,7 +210,9 @@ extension PostgresWriter {
     /// The restoration of what a run deleted.
     package func restoration(of request: RestorationRequest) throws(StoreError) -> any Restoration {
         try run("reading the archive") {
-            try PostgresRestoration.begin(ServerArchive(request, self), self)
+            let work = PostgresRestoration(try ServerArchive(request, self), self)
+            return try ArchiveRestoration(
+                work, rules: work.archive.rules, parts: work.archive.parts, candles: CandleStates(work))
         }
     }
 }

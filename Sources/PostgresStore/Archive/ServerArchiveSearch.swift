@@ -1,7 +1,7 @@
 import PriceStore
 
 /// What the store has for the rows of an archive, and which of them refer to each other.
-final class ServerArchiveSearch: ArchiveSearch {
+class ServerArchiveSearch: ArchiveSearch {
     let archive: ServerArchive
     let connection: PostgresDatabase
     private var restored: [Int: Set<Int64>] = [:]
