@@ -1,27 +1,17 @@
 import PriceStore
 
-/// How the rows of a table relate to those of another one.
-enum Kinship {
-    case none
-    case same
-    /// The table has all rows of the other one.
-    case ancestor
-    /// The other table has all of its rows, in the tables with these values of `oid`.
-    case descendant([Int])
-}
-
+/// Partitions, children and chunks are tables, and a hold or a rule may name them.
 extension PostgresDatabase {
-    /// Partitions, children and chunks are tables, and a hold or a rule may name them.
-    func kinship(of table: PostgresTable, to other: PostgresTable) throws -> Kinship {
-        if table.oid == other.oid { return .same }
-        if try descendants(of: table).contains(other.oid) { return .ancestor }
-        guard try descendants(of: other).contains(table.oid) else { return .none }
-        return .descendant([table.oid] + (try descendants(of: table)))
+    /// The condition that a row of a table is also one of another table; nil if no row is.
+    func isRow(of other: PostgresTable, among table: PostgresTable) throws -> SQLFragment? {
+        if try other.oid == table.oid || descendants(of: other).contains(table.oid) { return .always }
+        guard try descendants(of: table).contains(other.oid) else { return nil }
+        return RowScope.isIn([other.oid] + (try descendants(of: other)))
     }
 
     /// Whether two tables have rows in common.
     func areRelated(_ table: PostgresTable, _ other: PostgresTable) throws -> Bool {
-        if case .none = try kinship(of: table, to: other) { false } else { true }
+        try isRow(of: table, among: other) != nil
     }
 
     /// The tables that are parts of a table, by `oid`.

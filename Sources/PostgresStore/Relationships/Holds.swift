@@ -17,15 +17,10 @@ struct Holds {
     /// The condition that a row of a scope is held; nil if the hold concerns other rows.
     func held(_ hold: HeldRows, _ scope: RowScope) throws -> SQLFragment? {
         let table = try session.requireTable(hold.entity)
-        switch try session.kinship(of: table, to: scope.table) {
-        case .none: return nil
-        case .same, .ancestor: return try session.condition(hold.rows, scope)
-        case .descendant(let oids):
-            let isPart = RowScope.isIn(oids)
-            // A column that only the part has is unknown here, and unknown counts as held.
-            let isKnown = hold.rows.allAttributeNames.allSatisfy { scope.table.entity.attribute(named: $0) != nil }
-            return isKnown ? .all([isPart, try session.condition(hold.rows, scope)]) : isPart
-        }
+        guard let isRow = try session.isRow(of: table, among: scope.table) else { return nil }
+        // A column that only a part has is unknown here, and unknown counts as held.
+        let isKnown = hold.rows.allAttributeNames.allSatisfy { scope.table.entity.attribute(named: $0) != nil }
+        return isKnown || isRow == .always ? .all([isRow, try session.condition(hold.rows, scope)]) : isRow
     }
 
     /// A query for the places of rows with which a held row would be deleted; nil if no relationship leads to a held entity.

@@ -294,16 +294,11 @@ extension SurveyRequest {
         .all(
             try preceding.compactMap { earlier in
                 let (own, predicate) = (try session.scope(earlier.fetchRequest.entity), earlier.fetchRequest.predicate)
-                var parts: [SQLFragment] = []
-                switch try session.kinship(of: own.table, to: scope.table) {
-                case .none: return nil
-                case .same, .ancestor: break
-                case .descendant(let oids):
-                    guard predicate.allAttributeNames.allSatisfy({ scope.table.entity.attribute(named: $0) != nil })
-                    else { return nil }
-                    parts = [RowScope.isIn(oids)]
-                }
-                return "(" + .all(parts + [try session.condition(predicate, own)]) + ") IS NOT TRUE"
+                guard let isRow = try session.isRow(of: own.table, among: scope.table),
+                    isRow == .always
+                        || predicate.allAttributeNames.allSatisfy({ scope.table.entity.attribute(named: $0) != nil })
+                else { return nil }
+                return "(" + .all([isRow, try session.condition(predicate, own)]) + ") IS NOT TRUE"
             })
     }
 }
