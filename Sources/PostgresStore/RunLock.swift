@@ -9,7 +9,7 @@ extension PostgresDatabase {
     /// The two numbers of the lock: the bytes of "rete" and "ntio".
     private static let key = (1_919_251_557, 1_853_122_927)
     /// The session that holds the lock, as `a`, for a FROM clause.
-    fileprivate static let holder =
+    private static let holder =
         "pg_locks l LEFT JOIN pg_stat_activity a ON a.pid = l.pid WHERE l.locktype = 'advisory' AND l.granted "
         + "AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database()) "
         + "AND l.classid = \(key.0) AND l.objid = \(key.1)"
@@ -59,6 +59,11 @@ extension PostgresDatabase {
             ? "process \(name.dropFirst(prefix.count)) on \(holder.text("host")), " : ""
         return "another run is using this store: \(client)server process \(try holder.int("pid")) holds its lock"
     }
+
+    /// Whether a run holds the lock now.
+    public func isRunLockHeld() throws(StoreError) -> Bool {
+        try run("looking for the lock of a run") { try exists("SELECT 1 FROM \(Self.holder)") }
+    }
 }
 
 extension PostgresWriter {
@@ -72,17 +77,6 @@ extension PostgresWriter {
             let former = lost
             lost = session
             try lockRun(insteadOf: former)
-        }
-    }
-}
-
-extension PostgresDatabase {
-    /// Whether a run holds the lock now.
-    public func isRunLockHeld() throws(StoreError) -> Bool {
-        do {
-            return try exists("SELECT 1 FROM \(PostgresDatabase.holder)")
-        } catch {
-            throw StoreError(error, store: name, doing: "looking for the lock of a run")
         }
     }
 }

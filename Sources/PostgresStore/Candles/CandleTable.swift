@@ -8,22 +8,9 @@ struct CandleTable {
     private let candle: CandleSQL
     private let time: DateSQL
     /// The columns of the key, then those of ``Candle/fields``.
-    private let columns: [Column]
+    private let columns: [Attribute]
     /// The candles to read; nil for all.
     private let left: RowsLeft?
-
-    private struct Column {
-        let name: String
-        let type: ColumnType
-        let typeName: String
-
-        /// A value given as text, in the column's type. A date without a zone gets the session's zone, as in
-        /// ``PostgresDatabase/newValue(_:_:_:)``.
-        func value(_ text: String, isInstant: Bool) -> String {
-            isInstant && [.timestamp, .date].contains(type)
-                ? "\(text)::timestamptz::\(typeName)" : "\(text)::\(typeName)"
-        }
-    }
 
     /// - Throws: ``StoreError`` if the store lacks the table or one of its columns.
     init(_ rollup: Rollup, _ connection: PostgresDatabase, _ left: RowsLeft? = nil) throws {
@@ -34,12 +21,7 @@ struct CandleTable {
         self.scope = scope
         time = try scope.date(rollup.date.named(rollup.names[.time]))
         candle = try CandleSQL(rollup.names, rollup.date, scope)
-        columns = try (rollup.key + Candle.fields.map { rollup.names[$0] }).map { name in
-            let attribute = try scope.attribute(name)
-            return Column(
-                name: attribute.name, type: scope.table.type(attribute),
-                typeName: attribute.declaredType)
-        }
+        columns = try (rollup.key + Candle.fields.map { rollup.names[$0] }).map { try scope.attribute($0) }
     }
 
     /// The table of the store.
@@ -57,9 +39,12 @@ struct CandleTable {
         return "unnest(" + .joined(lists, by: ", ") + ") WITH ORDINALITY AS made (\(names.joined(separator: ", ")))"
     }
 
-    /// The value of a column in ``list(_:)``.
+    /// The value of a column in ``list(_:)``, in the column's type. A time without a zone gets the session's, as in
+    /// ``PostgresDatabase/newValue(_:_:_:)``.
     private func made(_ column: Int) -> String {
-        columns[column].value("made.v\(column)", isInstant: column == rollup.groupedBy.count)
+        let isLocal =
+            column == rollup.groupedBy.count && [.timestamp, .date].contains(scope.table.type(columns[column]))
+        return "made.v\(column)\(isLocal ? "::timestamptz" : "")::\(columns[column].declaredType)"
     }
 
     /// The condition that a candle has the key of a row in ``list(_:)``.
@@ -89,7 +74,7 @@ struct CandleTable {
     /// Whether a candle's group has the same letters as the requested key. A column that ignores case would merge groups.
     private var isGroup: String {
         let letters = columns.indices.prefix(rollup.groupedBy.count).filter {
-            [.text, .other].contains(columns[$0].type)
+            [.text, .other].contains(scope.table.type(columns[$0]))
         }
         let same = letters.map {
             "\(scope.column(columns[$0].name))::text COLLATE \"C\" IS NOT DISTINCT FROM \(made($0))::text COLLATE \"C\""

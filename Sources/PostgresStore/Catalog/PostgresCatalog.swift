@@ -10,8 +10,6 @@ struct PostgresCatalog {
     var chunks: [Int: [Leaf]]?
     /// The fingerprints of tables when they were first needed; see ``PostgresDatabase/fingerprints(of:)``.
     var fingerprints: [String: String] = [:]
-    /// The cluster and the database of the session, as in ``ServerState/database``; nil before it is read.
-    var database: String?
     /// The supported extensions that are installed, with the schemas of their functions.
     fileprivate var extensions: [String: String]?
 

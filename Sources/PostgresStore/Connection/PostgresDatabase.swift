@@ -28,7 +28,7 @@ public class PostgresDatabase {
     public let name: String
     /// The server and the database, however their URL is written. Object IDs contain it.
     public private(set) var storeIdentifier = ""
-    private var link: ServerLink
+    private(set) var link: ServerLink
     package var isStopped: () -> Bool = { false }
     private(set) var transactionDepth = 0
     package private(set) var fixedElapsed = Duration.zero
@@ -307,9 +307,6 @@ public class PostgresDatabase {
     /// The process ID of the server process for the session, and its start in the server's words; nil before its first statement. Together
     /// they name the session, also after its end.
     var session: (process: Int, began: String?) { (link.serverProcess, link.began) }
-
-    /// Whether the session still exists.
-    var isOpen: Bool { link.isOpen }
 
     /// Whether a transaction is open.
     public var isInTransaction: Bool { transactionDepth > 0 }

@@ -22,7 +22,7 @@ extension PostgresWriter {
             }
             if let dropped { return dropped }
         }
-        return try DeleteTransaction(work, self).execute()
+        return try run(work.what) { try DeleteTransaction(work, self) }.execute()
     }
 
     /// Who has locked rows that a batch can skip, as a phrase. It is nil if the batch cannot skip rows: others are copied, counted or changed
@@ -50,24 +50,14 @@ struct DeleteTransaction {
     private let listed: [Keeper]
     /// The statement that locks the tables; see ``ReachOfDelete/locks()``.
     private let locks: String
-    private let what: String
 
-    init(_ work: DeleteWork, _ session: PostgresWriter) throws(StoreError) {
+    init(_ work: DeleteWork, _ session: PostgresWriter) throws {
         (self.work, self.session) = (work, session)
-        let what = "deleting rows of \(work.fetchRequest.entity)"
-        self.what = what
-        do {
-            let table = try session.requireTable(work.fetchRequest.entity)
-            let reach = try ReachOfDelete(of: table, work.asDeclared.relationships, session)
-            (self.table, self.reach) = (table, reach)
-            firesTriggers = try reach.firesTriggers()
-            listed =
-                try reach.overridesRules
-                ? [] : session.run(what) { try session.keepersToList(work.fetchRequest.predicate, table) }
-            locks = try reach.locks()
-        } catch {
-            throw StoreError(error, store: session.name, doing: what)
-        }
+        table = try session.requireTable(work.fetchRequest.entity)
+        reach = try ReachOfDelete(of: table, work.asDeclared.relationships, session)
+        firesTriggers = try reach.firesTriggers()
+        listed = try reach.overridesRules ? [] : session.keepersToList(work.fetchRequest.predicate, table)
+        locks = try reach.locks()
     }
 
     private var holds: Holds { Holds(session: session, all: work.fetchRequest.predicate.holds) }
@@ -80,7 +70,7 @@ struct DeleteTransaction {
 
     /// Runs the transaction.
     func execute() throws(StoreError) -> BatchDeleteResult {
-        let isOneState = try session.run(what) {
+        let isOneState = try session.run(work.what) {
             if let obstacle = try holds.obstacle(reach) {
                 throw StoreError(.unsupported, store: session.name, message: obstacle.text)
             }
@@ -92,7 +82,7 @@ struct DeleteTransaction {
         if !listed.isEmpty { try session.listKept(listed, table, isFirst: work.continuation == nil) }
         var part: ArchivePart?
         let result = try session.batch(
-            what, isolation: isOneState ? "REPEATABLE READ" : "READ COMMITTED",
+            work.what, isolation: isOneState ? "REPEATABLE READ" : "READ COMMITTED",
             usesOnePlan: !reach.overridesRules && BatchDelete.usesOnePlan(work, table), locks: isOneState ? locks : "",
             waitsBriefly: true
         ) {
@@ -252,6 +242,8 @@ extension PostgresDatabase {
 }
 
 extension DeleteWork {
+    fileprivate var what: String { "deleting rows of \(request.fetchRequest.entity)" }
+
     /// The request with the declared rules of the keys.
     fileprivate var asDeclared: BatchDeleteRequest {
         var declared = request

@@ -83,7 +83,7 @@ struct PartitionDrop {
             guard let first = parts.first, let rowCount = try drop(parts, mustLeave: work.mustLeave) else { return nil }
             return BatchDeleteResult(
                 deletedCount: rowCount, continuation: areAll ? .behindPartitions : .behindPartition(first.oid))
-        } catch let error as StoreError where error.engineCode == "SQLSTATE 55P03" {
+        } catch let error as StoreError where error.isLockUnavailable {
             let holder = try session.lockHolder(of: table, writesRows: false)
             session.dropTrouble = "nothing is dropped as a whole, because \(holder) uses parts of \(table.name)"
             return BatchDeleteResult(deletedCount: 0, continuation: .behindPartitions)

@@ -183,7 +183,7 @@ struct FaultTests {
         try database.run("SELECT pg_terminate_backend(\(second), 1000)")
         #expect(
             storeError { _ = try writer.run("asking", isRepeatable: false) { try writer.execute("SELECT 1") } } != nil)
-        #expect(!writer.isOpen && writer.session.process == second)
+        #expect(!writer.link.isOpen && writer.session.process == second)
     }
 
     /// Batches do not wait for the disk, and what is reported must be on it.
