@@ -39,7 +39,8 @@ extension DateSQL {
 
     /// The conditions that all values are in the valid range of dates, and are dates.
     private var areTrusted: [SQLFragment] {
-        [low.bound(.greaterOrEqual, .earliest)] + (date.latest.map { [high.bound(.lessOrEqual, .end($0))] } ?? [])
+        [low.bound(.greaterOrEqual, .start(date.earliest))]
+            + (date.latest.map { [high.bound(.lessOrEqual, .end($0))] } ?? [])
             + untrusted.map { "NOT (bounds.low <= " + $0 + " AND " + $0 + " < bounds.high)" }
     }
 
@@ -57,7 +58,7 @@ extension DateSQL {
 
     /// The condition that a delete of the readable values before an instant searches the values from `bounds.low` to `bounds.high`.
     func mayBeBefore(_ instant: Instant) -> SQLFragment {
-        .all([low.bound(.less, .cutoff(instant)), high.bound(.greater, .earliest)])
+        .all([low.bound(.less, .cutoff(instant)), high.bound(.greater, .start(date.earliest))])
     }
 
     /// Whether the end of the bounds is exactly the cutoff.

@@ -3,41 +3,36 @@ import PriceStore
 extension DateSQL {
     /// What a column is compared with.
     enum Bound {
-        /// The earliest valid instant.
-        case earliest
         /// An instant at or before which the whole span of a row must end.
         case cutoff(Instant)
         /// An instant compared with the first instant of a row, by `<` or `>=`.
         case start(Instant)
         /// The same, by `<=` or `>`.
         case end(Instant)
+
+        var instant: Instant {
+            switch self {
+            case .cutoff(let instant), .start(let instant), .end(let instant): instant
+            }
+        }
     }
 
     /// The column compared with a bound. Only for ordered columns.
     func bound(_ comparison: StorePredicate.Operator, _ bound: Bound) -> SQLFragment {
-        let instant: Instant
-        switch bound {
-        case .earliest: instant = date.earliest
-        case .cutoff(let given), .start(let given), .end(let given): instant = given
-        }
-        if date.encoding.isNumeric { return numberBound(comparison, bound, instant) }
-        switch type {
-        case .timestamptz:
-            return "\(column) \(comparison.sql) " + .bound(instant.serverText + "+00", "timestamptz")
-        case .timestamp:
-            return localBound(comparison, instant)
-        default:
-            return dayBound(comparison, bound, instant)
+        if date.encoding.isNumeric { return numberBound(comparison, bound) }
+        return switch type {
+        case .timestamptz: "\(column) \(comparison.sql) " + .bound(bound.instant.serverText + "+00", "timestamptz")
+        case .timestamp: localBound(comparison, bound.instant)
+        default: dayBound(comparison, bound)
         }
     }
 
-    private func numberBound(_ comparison: StorePredicate.Operator, _ bound: Bound, _ instant: Instant) -> SQLFragment {
-        let encoding = date.encoding
+    private func numberBound(_ comparison: StorePredicate.Operator, _ bound: Bound) -> SQLFragment {
         let number: NumericBound =
             switch bound {
-            case .earliest, .start: encoding.lowerBound(instant)
-            case .cutoff: encoding.cutoffBound(instant)
-            case .end: encoding.latestBound(instant)
+            case .start: date.encoding.lowerBound(bound.instant)
+            case .cutoff: date.encoding.cutoffBound(bound.instant)
+            case .end: date.encoding.latestBound(bound.instant)
             }
         let sign = comparison.sql
         switch type {
@@ -85,12 +80,13 @@ extension DateSQL {
     }
 
     /// A bound for a `date` column, whose value represents the whole local day.
-    private func dayBound(_ comparison: StorePredicate.Operator, _ bound: Bound, _ instant: Instant) -> SQLFragment {
+    private func dayBound(_ comparison: StorePredicate.Operator, _ bound: Bound) -> SQLFragment {
+        let instant = bound.instant
         let day =
             switch bound {
             // A day is wholly before the instant if the next day begins at or before it, also by the later of two midnights.
             case .cutoff: dayNumber(instant) { endOfDay($0) > instant }
-            case .earliest, .start: dayNumber(instant) { startOfDay($0) >= instant }
+            case .start: dayNumber(instant) { startOfDay($0) >= instant }
             // `<=` and `>` become `<` and `>=` of the first day that begins after the instant.
             case .end: dayNumber(instant) { startOfDay($0) > instant }
             }

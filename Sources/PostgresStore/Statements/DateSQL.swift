@@ -67,7 +67,7 @@ struct DateSQL {
             return "EXISTS (SELECT 1 FROM " + CivilSQL(self).query + " AS span WHERE "
                 + .joined(parts, by: " AND ", empty: .always) + ")"
         case .ordered:
-            var parts = [bound(.greaterOrEqual, .earliest)]
+            var parts = [bound(.greaterOrEqual, .start(date.earliest))]
             if let from { parts.append(bound(.greaterOrEqual, .cutoff(from))) }
             if let before { parts.append(bound(.less, .cutoff(before))) }
             if let latest = date.latest {
@@ -127,7 +127,7 @@ struct DateSQL {
             if !untrusted.isEmpty {
                 codes.append(("\(column) IN (" + .joined(untrusted, by: ", ") + ")", 4))
             }
-            codes.append(("NOT (" + bound(.greaterOrEqual, .earliest) + ")", 5))
+            codes.append(("NOT (" + bound(.greaterOrEqual, .start(date.earliest)) + ")", 5))
             if let latest = date.latest { codes.append(("NOT (" + bound(.lessOrEqual, .end(latest)) + ")", 6)) }
             codes.append((bound(.less, .cutoff(cutoff)), 7))
         }

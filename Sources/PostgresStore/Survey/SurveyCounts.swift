@@ -350,7 +350,7 @@ extension DateSQL {
 
     /// The rows whose date may be invalid, for an index; it may include others. Only for ordered columns.
     var mayBeUnreadable: SQLFragment {
-        var parts = ["\(column) IS NULL", bound(.less, .earliest)]
+        var parts = ["\(column) IS NULL", bound(.less, .start(date.earliest))]
         if type.isDate { parts.append("\(column) >= \(Self.endOfDates)") }
         if type == .real || type == .numeric { parts.append("\(column) >= 'Infinity'") }
         if let latest = date.latest { parts.append(bound(.greater, .end(latest))) }
