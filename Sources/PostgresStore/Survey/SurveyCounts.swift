@@ -2,11 +2,7 @@
 import PriceStore
 
 /// The rows of a rule, counted by kind.
-struct SurveyCounts {
-    let rows: SurveyRows
-
-    var session: PostgresDatabase { rows.session }
-
+extension SurveyRows {
     /// Counts the rows.
     ///
     /// One pass assigns every row to one of a few groups: readable or why not, expired, matching the filter, kept, another rule's. With a
@@ -14,47 +10,46 @@ struct SurveyCounts {
     ///
     /// - Parameter guards: what prevents reading partitions by their own names; nil if nothing does.
     func count(_ guards: TableGuards?, into survey: inout Findings) throws {
-        let request = rows.request
-        let notKept = try request.notSpared.map { try session.condition($0, rows.scope) } ?? .always
-        let others = try request.notPreceding(rows.scope, session)
-        if rows.filter == .always, notKept == .always, others == .always, let guards, guards.countObstacle == nil,
+        let notKept = try request.notSpared.map { try session.condition($0, scope) } ?? .always
+        let others = try request.notPreceding(scope, session)
+        if filter == .always, notKept == .always, others == .always, let guards, guards.countObstacle == nil,
             let groups = try readGroupsByPartition()
         {
             return try fill(&survey, from: groups)
         }
-        let isIndexed = rows.scope.isTable && rows.scope.table.dateIndex(request.date) != nil
-        let isPartial = (isIndexed || isInBlocks) && rows.date.reading == .ordered
-        let isExact = [.timestamptz, .integer].contains(rows.date.type)
-        if isPartial, isIndexed, isExact, rows.filter == .always, notKept == .always, others == .always {
+        let isIndexed = scope.isTable && scope.table.dateIndex(request.date) != nil
+        let isPartial = (isIndexed || isInBlocks) && date.reading == .ordered
+        let isExact = [.timestamptz, .integer].contains(date.type)
+        if isPartial, isIndexed, isExact, filter == .always, notKept == .always, others == .always {
             // The index counts the certain rows. Only the doubtful ones are read.
-            let doubtful = try readGroups(notKept: notKept, others: others, among: rows.date.mayBeUnreadable)
+            let doubtful = try readGroups(notKept: notKept, others: others, among: date.mayBeUnreadable)
                 .filter { !$0.isReadable }
-            let countsChunks = try rows.scope.table.isHypertable && guards?.countObstacle == nil && rows.isByChunks()
+            let countsChunks = try scope.table.isHypertable && guards?.countObstacle == nil && isByChunks()
             let expired = try countsChunks ? expiredChunks() : expiredGroup()
             try fill(&survey, from: doubtful + [expired])
         } else {
             let groups = try readGroups(
                 notKept: notKept, others: others,
-                among: isPartial ? rows.date.mayMatter(before: rows.cutoff) : .always)
+                among: isPartial ? date.mayMatter(before: cutoff) : .always)
             try fill(&survey, from: groups)
         }
         if isPartial { try completePartial(&survey) }
     }
 
     /// Whether only a BRIN index finds the dates. It gives them in no order.
-    private var isInBlocks: Bool { rows.scope.isTable && rows.scope.table.blockIndex(rows.request.date) != nil }
+    private var isInBlocks: Bool { scope.isTable && scope.table.blockIndex(request.date) != nil }
 
     /// Corrects the ends of the rows. Local times that a clock change skips are later than those after them, so an end among them is
     /// searched for again.
     func correctEnds(into survey: inout Findings) throws {
-        guard rows.date.type == .timestamp, !rows.date.date.zone.isUTC else { return }
+        guard date.type == .timestamp, !date.date.zone.isUTC else { return }
         func end(_ instant: Instant?, _ condition: @autoclosure () throws -> SQLFragment, newest: Bool) throws
             -> Instant?
         {
-            guard let instant, let skip = rows.date.date.zone.skip(at: instant) else { return instant }
+            guard let instant, let skip = date.date.zone.skip(at: instant) else { return instant }
             let times = newest ? skip : skip.upperBound..<2 * skip.upperBound - skip.lowerBound
             func isBeside(_ sign: String, _ seconds: Int64) -> SQLFragment {
-                "\(rows.date.column) \(sign) " + .bound(Instant(unixSeconds: seconds).serverText, "timestamp")
+                "\(date.column) \(sign) " + .bound(Instant(unixSeconds: seconds).serverText, "timestamp")
             }
             let other = try edge(
                 .all([condition(), isBeside(">=", times.lowerBound), isBeside("<", times.upperBound)]),
@@ -62,13 +57,13 @@ struct SurveyCounts {
             let ends = [instant, other].compactMap(\.self)
             return newest ? ends.max() : ends.min()
         }
-        let readable = rows.date.readable()
-        survey.dates.oldest = try end(survey.dates.oldest, .all([readable, rows.filter]), newest: false)
-        survey.dates.newest = try end(survey.dates.newest, .all([readable, rows.filter]), newest: true)
+        let readable = date.readable()
+        survey.dates.oldest = try end(survey.dates.oldest, .all([readable, filter]), newest: false)
+        survey.dates.newest = try end(survey.dates.newest, .all([readable, filter]), newest: true)
         survey.dates.newestOfEntity = try end(survey.dates.newestOfEntity, readable, newest: true)
         survey.dates.newestExpired = try end(
             survey.dates.newestExpired,
-            .all([session.condition(rows.request.expired, rows.scope), rows.request.notPreceding(rows.scope, session)]),
+            .all([session.condition(request.expired, scope), request.notPreceding(scope, session)]),
             newest: true)
     }
 
@@ -81,10 +76,9 @@ struct SurveyCounts {
     private func expiredGroup(
         counting part: SQLFragment = .always, besides rowCount: Int = 0, in ends: [Leaf] = []
     ) throws -> SurveyGroup {
-        let date = rows.date
-        let expired = date.readable(before: rows.cutoff)
+        let expired = date.readable(before: cutoff)
         func ask(_ what: String, _ condition: SQLFragment) -> SQLFragment {
-            "SELECT \(what) FROM \(rows.scope.from)" + condition.whereClause
+            "SELECT \(what) FROM \(scope.from)" + condition.whereClause
         }
         func edge(_ function: String) -> SQLFragment {
             let edge = "\(function)(\(date.column))"
@@ -104,8 +98,8 @@ struct SurveyCounts {
 
     /// The same for a hypertable. All rows of wholly expired chunks are counted, table by table.
     private func expiredChunks() throws -> SurveyGroup {
-        let chunks = try Chunks(of: rows.scope.table, rows.date, session)
-        let places = try chunks.expired(before: rows.cutoff)
+        let chunks = try Chunks(of: scope.table, date, session)
+        let places = try chunks.expired(before: cutoff)
         let dropped = places.map { chunks.all[$0] }
         var counts: [Int: Int] = [:]
         for start in stride(from: 0, to: dropped.count, by: 500) {
@@ -124,14 +118,14 @@ struct SurveyCounts {
     }
 
     /// The instants of the columns `least` and `most`, for ``wholeGroup(_:code:rowCount:)``.
-    var ends: String { "\(rows.date.instantSQL("least")) AS oldest, \(rows.date.instantSQL("most")) AS newest" }
+    var ends: String { "\(date.instantSQL("least")) AS oldest, \(date.instantSQL("most")) AS newest" }
 
     /// A group of rows of one kind, from a row with their least and greatest value and the instants of both.
     func wholeGroup(_ row: ServerRow, code: Int, rowCount: Int?) throws -> SurveyGroup {
         SurveyGroup(
-            code: code, matches: true, isFree: true, isOwn: true, rowCount: rowCount, least: try row.value("least"),
-            newestValue: try row.value("most"), oldest: rows.date.instant(try row.value("oldest")),
-            newest: rows.date.instant(try row.value("newest")))
+            code: code, rowCount: rowCount, least: try row.value("least"), newestValue: try row.value("most"),
+            oldest: date.instant(try row.value("oldest")),
+            newest: date.instant(try row.value("newest")))
     }
 
     /// The rows, grouped by the code of their date and by the conditions that they meet.
@@ -140,12 +134,12 @@ struct SurveyCounts {
     /// would not read the table in parallel.
     func readGroups(notKept: SQLFragment, others: SQLFragment, among: SQLFragment) throws -> [SurveyGroup] {
         let candidate =
-            rows.date.reading == .parsed
+            date.reading == .parsed
             ? "span.s"
-            : rows.date.reading == .never ? "NULL::int8" : rows.date.newestCandidate
-        let order = rows.date.reading == .never ? "NULL::int8" : rows.order
-        let codes = rows.date.codes(before: rows.cutoff)
-        let flags = [rows.filter, notKept, others]
+            : date.reading == .never ? "NULL::int8" : date.newestCandidate
+        let order = date.reading == .never ? "NULL::int8" : self.order
+        let codes = date.codes(before: cutoff)
+        let flags = [filter, notKept, others]
         var conditions: [SQLFragment] = []
         func name(_ condition: SQLFragment) -> String {
             guard condition != .always else { return "TRUE" }
@@ -157,12 +151,12 @@ struct SurveyCounts {
         let kinds =
             "SELECT " + .joined(conditions, by: ", ")
             + ", count(*) AS rows, min(\(order)) AS least, max(\(order)) AS most, max(" + candidate
-            + ") AS candidate FROM " + rows.from + among.whereClause
+            + ") AS candidate FROM " + from + among.whereClause
             + " GROUP BY \(conditions.indices.map { "\($0 + 1)" }.joined(separator: ", "))"
         let query =
             "SELECT " + code + " AS code, \(names), sum(rows)::int8 AS rows, min(least) AS least, max(most) AS most, "
             + "max(candidate) AS candidate FROM (" + kinds + ") AS kinds GROUP BY 1, 2, 3, 4"
-        let value = rows.date.instantSQL
+        let value = date.instantSQL
         let result = try session.execute(
             "SELECT *, CASE WHEN code IN (0, 5, 6, 7) THEN \(value("least")) END AS oldest, "
                 + "CASE WHEN code IN (0, 5, 6, 7) THEN \(value("most")) END AS newest FROM (" + query + ") AS groups")
@@ -170,8 +164,8 @@ struct SurveyCounts {
             SurveyGroup(
                 code: try row.int("code"), matches: try row.isTrue("matches"), isFree: try row.isTrue("free"),
                 isOwn: try row.isTrue("own"), rowCount: try row.int("rows"), least: try row.value("least"),
-                newestValue: try row.value("candidate"), oldest: rows.date.instant(try row.value("oldest")),
-                newest: rows.date.instant(try row.value("newest")))
+                newestValue: try row.value("candidate"), oldest: date.instant(try row.value("oldest")),
+                newest: date.instant(try row.value("newest")))
         }
     }
 
@@ -199,7 +193,7 @@ struct SurveyCounts {
             survey.ends = DateEnds(low: low, high: high, rowCount: survey.expiredCount)
         }
         survey.dates.newestValue =
-            rows.date.type.isDate
+            date.type.isDate
             ? groups.compactMap(\.newest).max().map(text) : newestValue(groups.map(\.newestValue))
         for (index, reason) in DateSQL.unreadableReasons.enumerated() {
             let number = sum { $0.matches && $0.code == index + 1 }
@@ -212,66 +206,66 @@ struct SurveyCounts {
 
     /// Adds the rows that a partial count leaves out: those that are neither expired nor unreadable.
     private func completePartial(_ survey: inout Findings) throws {
-        let readable = rows.date.readable()
+        let readable = date.readable()
         // The groups contain the rows before the cutoff.
-        let rest = rows.date.readable(from: rows.cutoff)
+        let rest = date.readable(from: cutoff)
         let newestLeft = try edge(rest)
         survey.dates.newestOfEntity = newestLeft ?? survey.dates.newestOfEntity
-        survey.dates.oldest = try survey.dates.oldest ?? edge(.all([readable, rows.filter]), ascending: true)
+        survey.dates.oldest = try survey.dates.oldest ?? edge(.all([readable, filter]), ascending: true)
         survey.dates.newest =
-            rows.filter == .always
-            ? survey.dates.newestOfEntity : try edge(.all([rest, rows.filter])) ?? survey.dates.newest
-        if rows.date.type.isDate {
-            let isReadable = rows.filter == .always && survey.unreadable.allSatisfy { $0.reason == .null }
-            let newest = isReadable ? survey.dates.newestOfEntity : try edge(rows.date.isFinite)
+            filter == .always
+            ? survey.dates.newestOfEntity : try edge(.all([rest, filter])) ?? survey.dates.newest
+        if date.type.isDate {
+            let isReadable = filter == .always && survey.unreadable.allSatisfy { $0.reason == .null }
+            let newest = isReadable ? survey.dates.newestOfEntity : try edge(date.isFinite)
             survey.dates.newestValue = newest.map(text)
         }
-        if rows.date.date.encoding.isNumeric {
+        if date.date.encoding.isNumeric {
             // An index has NULL first in this order.
-            let isThere = SQLFragment("\(rows.date.column) IS NOT NULL")
-            survey.dates.newestValue = try last(.all([isThere, rows.date.isCandidate]))?.value(at: 0)
+            let isThere = SQLFragment("\(date.column) IS NOT NULL")
+            survey.dates.newestValue = try last(.all([isThere, date.isCandidate]))?.value(at: 0)
         }
         // It may begin before the cutoff: a day that has not ended then.
         if newestLeft != nil { survey.leavesReadableRows = true }
         let isExpired = survey.expiredAloneCount + survey.kept.byRuleCount > 0
         // Doubtful values are judged by their share of all rows.
         let isDoubtful = survey.unreadable.contains { [.wrongType, .notADate].contains($0.reason) }
-        guard isDoubtful || rows.request.counts.all || isExpired && rows.request.counts.kept else {
+        guard isDoubtful || request.counts.all || isExpired && request.counts.kept else {
             survey.rowCount = nil
             survey.readableCount = nil
             return
         }
-        let rowCount = try session.count("SELECT count(*) FROM \(rows.scope.from)" + rows.filter.whereClause)
+        let rowCount = try session.count("SELECT count(*) FROM \(scope.from)" + filter.whereClause)
         survey.rowCount = rowCount
         survey.readableCount = rowCount - survey.unreadableCount
     }
 
     /// The oldest or newest date of some rows, by the index.
     private func edge(_ condition: SQLFragment, ascending: Bool = false) throws -> Instant? {
-        try last(condition, ascending: ascending).flatMap { rows.date.instant(try $0.value("edge")) }
+        try last(condition, ascending: ascending).flatMap { date.instant(try $0.value("edge")) }
     }
 
     /// The last value of some rows, and its instant as `edge`, by the index. A BRIN index gives no order, so the last days are looked at
     /// first.
     private func last(_ condition: SQLFragment, ascending: Bool = false) throws -> ServerRow? {
         func query(_ condition: SQLFragment) -> SQLFragment {
-            "SELECT found, \(rows.date.instantSQL("found")) AS edge FROM (SELECT \(rows.date.column) AS found FROM "
-                + "\(rows.scope.from)" + condition.whereClause
+            "SELECT found, \(date.instantSQL("found")) AS edge FROM (SELECT \(date.column) AS found FROM "
+                + "\(scope.from)" + condition.whereClause
                 + " ORDER BY 1 \(ascending ? "ASC" : "DESC") LIMIT 1) AS edges"
         }
         for days in isInBlocks ? [1, 30, 1000] as [Int64] : [] {
             let (now, span) = (Instant(unixSeconds: Int64(time(nil))), days * 86_400_000_000)
             let near =
                 ascending
-                ? rows.date.readable(before: rows.cutoff.advanced(byMicroseconds: span))
-                : rows.date.readable(from: now.advanced(byMicroseconds: -span))
+                ? date.readable(before: cutoff.advanced(byMicroseconds: span))
+                : date.readable(from: now.advanced(byMicroseconds: -span))
             if let found = try session.row(query(.all([condition, near]))) { return found }
         }
         return try session.row(query(condition))
     }
 
     private func text(of instant: Instant) -> StoreValue {
-        rows.date.date.encoding.value(of: instant, zone: rows.date.date.zone)
+        date.date.encoding.value(of: instant, zone: date.date.zone)
     }
 
     private func newestValue(_ values: [StoreValue]) -> StoreValue? {
@@ -280,15 +274,15 @@ struct SurveyCounts {
 
     /// A value as the column holds it. For texts the instant was compared.
     private func example(_ value: StoreValue) -> StoreValue {
-        guard rows.date.reading == .parsed, case .integer(let start) = value else { return value }
+        guard date.reading == .parsed, case .integer(let start) = value else { return value }
         return text(of: Instant(microseconds: start))
     }
 
     /// The value of one row of a kind.
     private func readExample(_ code: Int) throws -> StoreValue {
         try session.onlyRow(
-            "SELECT \(rows.date.column) FROM " + rows.from
-                + SQLFragment.all([rows.filter, rows.date.code(before: rows.cutoff) + " = \(code)"]).whereClause
+            "SELECT \(date.column) FROM " + from
+                + SQLFragment.all([filter, date.code(before: cutoff) + " = \(code)"]).whereClause
                 + " LIMIT 1"
         ).value(at: 0)
     }
@@ -297,26 +291,20 @@ struct SurveyCounts {
 /// Rows of one kind, counted.
 struct SurveyGroup {
     var code: Int
-    var matches: Bool
+    var matches = true
     /// Whether `keepLast` does not spare them.
-    var isFree: Bool
+    var isFree = true
     /// Whether no earlier rule deletes them.
-    var isOwn: Bool
+    var isOwn = true
     /// Nil if not counted. Such a group has all rows of some partitions, and its dates come from their indexes.
     var rowCount: Int?
-    var least: StoreValue
-    var newestValue: StoreValue
+    var least = StoreValue.null
+    var newestValue = StoreValue.null
     var oldest: Instant?
     var newest: Instant?
 
     var isReadable: Bool { code == 0 || code == 7 }
     var isExpired: Bool { code == 7 }
-    /// No rows.
-    static func empty(_ code: Int) -> SurveyGroup {
-        SurveyGroup(
-            code: code, matches: true, isFree: true, isOwn: true, rowCount: 0, least: .null, newestValue: .null)
-    }
-
     /// Whether it has no rows.
     var isEmpty: Bool { rowCount.map { $0 == 0 } ?? least.isNull }
     /// Whether its values do not have the format.

@@ -30,13 +30,12 @@ struct SurveyQuery {
                 session: session, scope: scope, date: try scope.date(request.date),
                 filter: try session.condition(request.filter, scope), request: request)
             let guards = try session.guards(of: scope.table)
-            let counts = SurveyCounts(rows: rows)
-            try counts.count(guards, into: &survey)
+            try rows.count(guards, into: &survey)
             if let reason = try rows.compressedObstacle(survey) {
                 (survey.unsupported, survey.remedy) = (reason, TimescaleSQL.decompression)
                 return survey
             }
-            try counts.correctEnds(into: &survey)
+            try rows.correctEnds(into: &survey)
             try chooseMethod(rows, guards, into: &survey)
             try describe(rows, into: &survey)
             if survey.expiredAloneCount > 0, try session.relationshipsAreInPlay(request) {
