@@ -64,11 +64,13 @@ public struct PostgresAddress: Hashable, Sendable {
 
     /// The connection parameters for libpq. The first line of the password file overrides a password in the URL.
     ///
-    /// What stands before the URL is overridden by it: after a minute without a word from the server's host, the connection is lost.
+    /// What stands before the URL is overridden by it: each host has ten seconds to answer, and after a minute without a word from the
+    /// server's host, the connection is lost.
     func parameters() throws(StoreError) -> [(name: String, value: String)] {
         var parameters = [
             (name: "keepalives_idle", value: "30"), (name: "keepalives_interval", value: "10"),
             (name: "keepalives_count", value: "3"), (name: "tcp_user_timeout", value: "60000"),
+            (name: "connect_timeout", value: getenv("PGCONNECT_TIMEOUT").map { String(cString: $0) } ?? "10"),
             (name: "dbname", value: url), (name: "fallback_application_name", value: "retention \(getpid())"),
             (name: "client_encoding", value: "UTF8"),
         ]

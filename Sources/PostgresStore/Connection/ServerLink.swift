@@ -30,8 +30,6 @@ import PriceStore
 
         /// Opens a session on the first host that accepts one.
         ///
-        /// Each host has ten seconds to answer, unless `connect_timeout` says it.
-        ///
         /// - Parameter parameters: libpq's parameters (`host`, `dbname` …). libpq's environment and files supply missing ones.
         /// - Throws: ``ServerFault`` without a password in its message.
         static func open(_ parameters: [(name: String, value: String)]) throws(ServerFault) -> ServerLink {
@@ -45,66 +43,25 @@ import PriceStore
                 throw ServerFault(message: "out of memory", isConnectionLost: true)
             }
             let link = ServerLink(handle)
-            // The SQLSTATE of a refused connection is only in verbose messages.
+            let isRead = PQstatus(handle) != CONNECTION_BAD
+            // The SQLSTATE of a refused connection is only in verbose messages, which a session can request after its first step. Only a
+            // reset keeps to `connect_timeout` and then turns to the next host.
             PQsetErrorVerbosity(handle, PQERRORS_VERBOSE)
             PQsetNoticeProcessor(handle, { _, _ in }, nil)
-            let hosts = ServerHosts(link.parameters())
-            guard try link.finishConnecting(hosts.timeout ?? .seconds(10)) else {
-                let silent = link.place
-                let fault = ServerFault(
-                    message: "the server at \(silent.host), port \(silent.port), did not answer in time",
-                    isConnectionLost: true)
-                guard let others = hosts.after(silent.host, silent.port) else { throw fault }
-                do throws(ServerFault) {
-                    return try open(parameters + others)
-                } catch {
-                    var both = error
-                    both.message = fault.message + "; " + error.message
-                    throw both
-                }
-            }
-            PQsetErrorVerbosity(handle, PQERRORS_DEFAULT)
-            link.serverProcess = Int(PQbackendPID(handle))
-            return link
-        }
-
-        /// The parameters of the session with those of libpq's environment and files.
-        private func parameters() -> [String: String] {
-            let all = PQconninfo(handle)
-            defer { PQconninfoFree(all) }
-            var values: [String: String] = [:]
-            var next = all
-            while let option = next?.pointee, let name = option.keyword {
-                if let value = option.val { values[String(cString: name)] = String(cString: value) }
-                next = next?.successor()
-            }
-            return values
-        }
-
-        /// Connects to one host after another. False: one did not answer in time.
-        private func finishConnecting(_ timeout: Duration) throws(ServerFault) -> Bool {
-            var (asked, end) = (place, ContinuousClock.now + timeout)
-            var state = PGRES_POLLING_WRITING
-            while PQstatus(handle) != CONNECTION_BAD, state != PGRES_POLLING_OK, state != PGRES_POLLING_FAILED {
-                if place != asked { (asked, end) = (place, ContinuousClock.now + timeout) }
-                let left = (end - ContinuousClock.now).milliseconds
-                guard left > 0 else { return false }
-                var wanted = pollfd(
-                    fd: PQsocket(handle), events: Int16(state == PGRES_POLLING_READING ? POLLIN : POLLOUT), revents: 0)
-                guard poll(&wanted, 1, Int32(min(left, 1000))) != 0 else { continue }
-                state = PQconnectPoll(handle)
-            }
+            if isRead { PQreset(handle) }
             guard PQstatus(handle) == CONNECTION_OK else {
-                let (code, message) = Self.split(verbose: text(PQerrorMessage(handle)))
+                let (code, message) = split(verbose: link.text(PQerrorMessage(handle)))
                 // libpq refuses such an address before it looks for a server, and every other message names one.
                 let isAddressWrong =
-                    code == nil && PQsocket(handle) < 0
+                    !isRead
                     && !["connection to server", "could not translate host name"].contains(where: message.hasPrefix)
                 throw ServerFault(
                     code: code, message: message, isConnectionLost: true,
                     isPasswordMissing: PQconnectionNeedsPassword(handle) == 1, isAddressWrong: isAddressWrong)
             }
-            return true
+            PQsetErrorVerbosity(handle, PQERRORS_DEFAULT)
+            link.serverProcess = Int(PQbackendPID(handle))
+            return link
         }
 
         /// Runs a statement with bound parameters and returns its rows.
@@ -301,35 +258,6 @@ struct ServerFault: Error {
     var isPathWrong = false
     /// Whether the session itself ended the statement.
     var isCancelled = false
-}
-
-/// The hosts of an address, as libpq's parameters list them.
-struct ServerHosts {
-    /// `host`, `hostaddr` and `port`, each a list.
-    private let lists: [(name: String, values: [String])]
-    /// How long to wait for each; nil if the address does not say it.
-    let timeout: Duration?
-
-    init(_ parameters: [String: String]) {
-        lists = ["host", "hostaddr", "port"].compactMap { name in
-            parameters[name].map { (name, $0.split(separator: ",", omittingEmptySubsequences: false).map(String.init)) }
-        }
-        timeout = parameters["connect_timeout"].flatMap { Int($0) }.flatMap { $0 > 0 ? .seconds(max(2, $0)) : nil }
-    }
-
-    /// The parameters of the hosts after one; nil if it is the last.
-    func after(_ host: String, _ port: String) -> [(name: String, value: String)]? {
-        let count = lists.map(\.values.count).max() ?? 0
-        func value(_ name: String, _ place: Int) -> String? {
-            guard let values = lists.first(where: { $0.name == name })?.values else { return nil }
-            return values.count == 1 ? values[0] : values[place]
-        }
-        let place = (0..<count).first {
-            [value("host", $0), value("hostaddr", $0)].contains(host) && value("port", $0) ?? port == port
-        }
-        guard let place, place + 1 < count else { return nil }
-        return lists.filter { $0.values.count > 1 }.map { ($0.name, $0.values[(place + 1)...].joined(separator: ",")) }
-    }
 }
 
 extension Duration {
