@@ -55,6 +55,18 @@ extension PostgresDatabase {
         let (process, others) = (try holder.int("pid"), try holder.int("holders") - 1)
         return "another session (\(program)server process \(process)\(others > 0 ? ", and \(others) more" : ""))"
     }
+
+    /// Throws if the server accepts no changes.
+    func refuseStandby() throws(StoreError) {
+        let isReadOnly = try run("asking whether the server is a standby") {
+            try exists("SELECT 1 WHERE pg_is_in_recovery() OR current_setting('default_transaction_read_only')::bool")
+        }
+        guard isReadOnly else { return }
+        throw StoreError(
+            .permission, store: name, message: "refusing to run: the server is a standby, or set to read only",
+            engineCode: "SQLSTATE 25006",
+            hint: "name the primary in `store`, or add target_session_attrs=read-write to it")
+    }
 }
 
 /// How long a standby has not replayed a log position that was seen.
@@ -69,19 +81,5 @@ struct StandbyDelay {
     mutating func delay(at now: ContinuousClock.Instant, written: Int, replayed: Int) -> Duration {
         if mark.map({ $0.written <= replayed }) ?? true { mark = written > replayed ? (now, written) : nil }
         return mark.map { now - $0.seen } ?? .zero
-    }
-}
-
-extension PostgresDatabase {
-    /// Throws if the server accepts no changes.
-    func refuseStandby() throws(StoreError) {
-        let isReadOnly = try run("asking whether the server is a standby") {
-            try exists("SELECT 1 WHERE pg_is_in_recovery() OR current_setting('default_transaction_read_only')::bool")
-        }
-        guard isReadOnly else { return }
-        throw StoreError(
-            .permission, store: name, message: "refusing to run: the server is a standby, or set to read only",
-            engineCode: "SQLSTATE 25006",
-            hint: "name the primary in `store`, or add target_session_attrs=read-write to it")
     }
 }

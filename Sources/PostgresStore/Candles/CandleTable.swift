@@ -198,7 +198,7 @@ extension BatchDelete {
             try made.add(rows.rows(gone)) { try table.stored($0, lock: " FOR UPDATE OF \(RowScope.alias)") }
             try table.write(made, deletedCount: gone.rows.count, part)
         }
-        candles.add(made)
+        request.candles.add(made)
         writtenCount += made.changes.count
         deletedCount += gone.rows.count
         return gone.rows.count

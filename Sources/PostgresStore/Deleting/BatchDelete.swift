@@ -15,8 +15,6 @@ struct BatchDelete {
     var deletedCount = 0
     /// Whether the next part has more rows than may still be deleted, so that this is the last batch.
     var isOver = false
-    /// The candles of the rows of this batch and of earlier ones.
-    var candles: CandleTally
     /// The number of written candles.
     var writtenCount = 0
     /// The parts that spare kept rows, if the deletes may have waited for others, whose changes only later statements see.
@@ -33,7 +31,6 @@ struct BatchDelete {
         self.firesTriggers = firesTriggers
         self.keepers = keepers
         self.request = request
-        candles = request.candles
         self.part = part
         self.connection = connection
         let scope = RowScope(try connection.requireTable(request.fetchRequest.entity))
@@ -182,16 +179,11 @@ struct BatchDelete {
                 .unsupported, store: connection.name,
                 message: "\(scope.table.name) has foreign partitions, so its rows are not deleted by the method whole")
         }
-        guard fetch.fetchLimit != nil else {
-            try delete(condition)
-            return nil
-        }
-        if request.rollup != nil {
-            guard try fits(condition) else { return nil }
-            try delete(condition)
-            return nil
-        }
-        try delete(try rows(condition, order: connection.order(fetch, scope), limit: connection.limits(fetch)))
+        let isLimited = fetch.fetchLimit != nil
+        if isLimited, request.rollup != nil, try !fits(condition) { return nil }
+        try delete(
+            isLimited && request.rollup == nil
+                ? rows(condition, order: connection.order(fetch, scope), limit: connection.limits(fetch)) : condition)
         return nil
     }
 

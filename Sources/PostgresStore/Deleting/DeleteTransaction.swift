@@ -126,7 +126,7 @@ struct DeleteTransaction {
                 work, session, part, checking: isOneState ? [] : listed, firesTriggers: firesTriggers)
             let continuation = try batch.run()
             var result = BatchDeleteResult(deletedCount: batch.deletedCount, continuation: continuation)
-            result.candles = batch.candles
+            result.candles = batch.request.candles
             return result
         }
         if let allowed = work.allowedRows, result.deletedCount > allowed {

@@ -15,7 +15,7 @@ struct DeleteWork: EngineDelete, Hashable {
     var archiveRule: String?
     /// The rollup of the rows in the same transaction; nil if none.
     var rollup: Rollup?
-    /// The candles of the rows of earlier batches.
+    /// The candles of the rows that were deleted so far.
     var candles = CandleTally()
     /// The most rows that may still be deleted; nil for any number.
     var allowedRows: Int?

@@ -89,10 +89,8 @@ struct DateSQL {
             isRight = CivilSQL(self).scalar("s") + " \(comparison.sql) " + .bound("\(instant.microseconds)", "int8")
         case .ordered:
             switch comparison {
-            case .less: isRight = bound(.less, .start(instant))
-            case .greaterOrEqual: isRight = bound(.greaterOrEqual, .start(instant))
-            case .lessOrEqual: isRight = bound(.lessOrEqual, .end(instant))
-            case .greater: isRight = bound(.greater, .end(instant))
+            case .less, .greaterOrEqual: isRight = bound(comparison, .start(instant))
+            case .lessOrEqual, .greater: isRight = bound(comparison, .end(instant))
             case .equal:
                 isRight = .all([bound(.greaterOrEqual, .start(instant)), bound(.lessOrEqual, .end(instant))])
             case .notEqual: isRight = .any([bound(.less, .start(instant)), bound(.greater, .end(instant))])

@@ -165,18 +165,12 @@ struct Aggregates {
 
     // MARK: Rows that an aggregate lacks
 
-    private struct MissingRows {
-        let rowCount: Int
-        let oldest: Instant?
-        /// The call that materializes them. Without `force` the server can leave out the last bucket of a zone that a logged range ends in.
-        let refresh: String
-    }
-
-    /// The rows of a condition that an aggregate lacks; nil if there are none.
+    /// The rows of a condition that an aggregate lacks, and the call that materializes them; nil if there are none. Without `force` the
+    /// server can leave out the last bucket of a zone that a logged range ends in.
     private func missingRows(
         _ aggregate: ContinuousAggregate, _ scope: RowScope, _ date: DateSQL, _ condition: SQLFragment,
         before cutoff: Instant
-    ) throws -> MissingRows? {
+    ) throws -> (rowCount: Int, oldest: Instant?, refresh: String)? {
         guard let isMissing = try isMissing(aggregate, date, before: cutoff) else { return nil }
         let width = SQLFragment.bound(aggregate.width, date.type.isDate ? "interval" : "int8")
         // With a zone, the length of a bucket is in local time.
@@ -195,10 +189,9 @@ struct Aggregates {
         let count = try found.int("rows")
         guard count > 0 else { return nil }
         let ends = try [found.text("first"), found.text("last")].map { date.type.isDate ? $0.quotedLiteral : $0 }
-        return MissingRows(
-            rowCount: count, oldest: date.instant(try found.value("oldest")),
-            refresh:
-                "CALL refresh_continuous_aggregate(\(aggregate.sql.quotedLiteral), \(ends.joined(separator: ", ")), force => true)"
+        return (
+            count, date.instant(try found.value("oldest")),
+            "CALL refresh_continuous_aggregate(\(aggregate.sql.quotedLiteral), \(ends.joined(separator: ", ")), force => true)"
         )
     }
 
