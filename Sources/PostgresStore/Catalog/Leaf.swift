@@ -12,9 +12,8 @@ struct Leaf: Hashable {
     var isColumnar = false
     /// Whether its rows are in partitions of its own.
     var isPartitioned = false
-    /// The table of which it is a partition, in SQL, and the table's `oid`; nil if none.
-    var parent: String?
-    var parentOID: Int?
+    /// The `oid` of the table of which it is a partition; nil if none.
+    var parent: Int?
     /// Its range; nil if it is a default partition, has an open end, or otherwise proves nothing about its rows.
     var bounds: PartitionBounds?
     /// The column that divides its parent by ranges; nil if something else divides it.
@@ -40,8 +39,7 @@ extension PostgresDatabase {
         let value = "(?:''((?:[^'']|'''')*)''|(-?[0-9.]+))"
         let found = try rows(
             """
-            SELECT c.oid, n.nspname, c.relname, c.relkind = 'f' AS is_foreign, pn.nspname AS parent_schema,
-                p.relname AS parent_name,
+            SELECT c.oid, n.nspname, c.relname, c.relkind = 'f' AS is_foreign,
                 coalesce(replace(ends[1], '''''', ''''), ends[2]) AS low,
                 coalesce(replace(ends[3], '''''', ''''), ends[4]) AS high,
                 (SELECT a.attname FROM pg_partitioned_table k JOIN pg_attribute a
@@ -49,11 +47,10 @@ extension PostgresDatabase {
                 JOIN pg_opclass o ON o.oid = k.partclass[0] AND o.opcdefault
                 -- The catalog prints fewer digits of a real than it has.
                 JOIN pg_type y ON y.oid = a.atttypid AND 'real'::regtype NOT IN (y.oid, y.typbasetype)
-                WHERE k.partrelid = p.oid AND k.partstrat = 'r' AND k.partnatts = 1 AND k.partattrs[0] > 0) AS range_column,
+                WHERE k.partrelid = t.parentrelid AND k.partstrat = 'r' AND k.partnatts = 1 AND k.partattrs[0] > 0) AS range_column,
                 (SELECT amname FROM pg_am WHERE oid = c.relam) = 'columnar' AS is_columnar, NOT t.isleaf AS is_partitioned,
-                p.oid AS parent
+                t.parentrelid::oid AS parent
             FROM pg_partition_tree(\(table.oid)) t JOIN pg_class c ON c.oid = t.relid JOIN pg_namespace n ON n.oid = c.relnamespace
-            JOIN pg_class p ON p.oid = t.parentrelid JOIN pg_namespace pn ON pn.oid = p.relnamespace
             CROSS JOIN regexp_match(pg_get_expr(c.relpartbound, c.oid),
                 '^FOR VALUES FROM \\(\(value)\\) TO \\(\(value)\\)$') AS ends
             WHERE t.level > 0 ORDER BY c.oid
@@ -63,11 +60,10 @@ extension PostgresDatabase {
                 oid: try row.int("oid"), sql: try row.relation("nspname", "relname"), name: try row.text("relname"),
                 isForeign: try row.isTrue("is_foreign"), isColumnar: try row.isTrue("is_columnar"),
                 isPartitioned: try row.isTrue("is_partitioned"),
-                parent: try row.relation("parent_schema", "parent_name"),
-                parentOID: try row.int("parent"), bounds: try row.bounds(),
+                parent: try row.int("parent"), bounds: try row.bounds(),
                 rangeColumn: try row.optionalText("range_column"))
         }
-        let partitions = Partitions(all)
+        let partitions = Partitions(table, all)
         catalog.partitions?[table.oid] = partitions
         return partitions
     }
@@ -75,18 +71,22 @@ extension PostgresDatabase {
 
 /// The partitions of a table on all levels.
 struct Partitions {
+    let table: PostgresTable
     let all: [Leaf]
     private let byOID: [Int: Leaf]
 
-    init(_ all: [Leaf]) {
-        self.all = all
+    init(_ table: PostgresTable, _ all: [Leaf]) {
+        (self.table, self.all) = (table, all)
         byOID = Dictionary(uniqueKeysWithValues: all.map { ($0.oid, $0) })
     }
 
     /// A partition, the partition in which it is, and so on.
     func path(from part: Leaf) -> some Sequence<Leaf> {
-        sequence(first: part) { part in part.parentOID.flatMap { byOID[$0] } }
+        sequence(first: part) { part in part.parent.flatMap { byOID[$0] } }
     }
+
+    /// The table of which a partition is one, in SQL.
+    func parent(of part: Leaf) -> String { part.parent.flatMap { byOID[$0] }?.sql ?? table.sql }
 
     /// The range of a column in which all rows of a partition are; nil if none is known.
     func bounds(of part: Leaf, by column: String) -> PartitionBounds? {

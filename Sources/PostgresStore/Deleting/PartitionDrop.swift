@@ -34,14 +34,13 @@ extension SurveyQuery {
 extension PostgresDatabase {
     /// The largest partitions of a table that are proved to hold only rows of a range, oldest first, with their real tables and the bytes
     /// of their rows.
-    func expiredPartitions(
-        of table: PostgresTable, _ range: DateRange?
+    func expired(
+        _ partitions: Partitions, _ range: DateRange?
     ) throws -> [(part: Leaf, leaves: [Leaf], bytes: Int)] {
         guard let range, let before = range.before else { return [] }
-        let scope = RowScope(table)
+        let scope = RowScope(partitions.table)
         let date = try scope.date(range.date)
         let column = try scope.attribute(range.date.name).name
-        let partitions = try partitions(of: table)
         let candidates = partitions.all.filter { $0.rangeColumn == column && $0.bounds != nil && !$0.isForeign }
         let proofs = try date.areTrue(date.isWhollyBefore(before), of: candidates.map(\.bounds), self)
         let proved = Set(zip(candidates, proofs).filter(\.1).map(\.0.oid))
@@ -50,7 +49,7 @@ extension PostgresDatabase {
         }
         guard !expired.isEmpty else { return [] }
         let bytes =
-            table.isDistributed
+            partitions.table.isDistributed
             ? CitusSQL.bytes("oid::regclass")
             : "(SELECT sum(pg_relation_size(relid)) FROM pg_partition_tree(oid))::int8"
         let order = try rows(
@@ -79,8 +78,10 @@ struct PartitionDrop {
             guard !table.isHypertable else {
                 return try ChunkDrop(session: session, table: table, range: range).dropNext(work)
             }
-            let (parts, areAll) = try nextPartitions(range)
-            guard let first = parts.first, let rowCount = try drop(parts, mustLeave: work.mustLeave) else { return nil }
+            let partitions = try session.partitions(of: table)
+            let (parts, areAll) = try next(of: partitions, range)
+            guard let first = parts.first, let rowCount = try drop(parts, of: partitions, mustLeave: work.mustLeave)
+            else { return nil }
             return BatchDeleteResult(
                 deletedCount: rowCount, continuation: areAll ? .behindPartitions : .behindPartition(first.oid))
         } catch let error as StoreError where error.isLockUnavailable {
@@ -97,8 +98,8 @@ struct PartitionDrop {
 
     /// The oldest expired partitions for one batch, and whether these are all. Each drop waits once for the server's disk, so small
     /// partitions are dropped together.
-    private func nextPartitions(_ range: DateRange) throws -> (parts: [Leaf], areAll: Bool) {
-        let expired = try session.expiredPartitions(of: table, range)
+    private func next(of partitions: Partitions, _ range: DateRange) throws -> (parts: [Leaf], areAll: Bool) {
+        let expired = try session.expired(partitions, range)
         var mostCount = Self.most.count
         if table.isDistributed {
             mostCount = try min(
@@ -122,15 +123,16 @@ struct PartitionDrop {
     /// PostgreSQL manual, "Explicit Locking".
     ///
     /// - Parameter mustLeave: the date by which a row must stay readable. If none would, the call drops nothing and fails.
-    private func drop(_ parts: [Leaf], mustLeave: DateAttribute?) throws -> Int? {
+    private func drop(_ parts: [Leaf], of partitions: Partitions, mustLeave: DateAttribute?) throws -> Int? {
         try session.batch("dropping the partitions \(parts.map(\.name).joined(separator: ", "))", waitsBriefly: true) {
             if table.isDistributed { try session.execute(script: [CitusSQL.propagatesDrops] + CitusSQL.briefWait) }
             let list = parts.map(\.sql).joined(separator: ", ")
-            let parents = Set(parts.compactMap(\.parent)).sorted().map { "ONLY \($0)" }
+            let parents = Set(parts.map(partitions.parent)).sorted().map { "ONLY \($0)" }
+            let divided = [table.sql] + partitions.all.filter(\.isPartitioned).map(\.sql)
             func lock(_ tables: [String], _ mode: String) throws {
                 try session.execute("LOCK TABLE \(tables.joined(separator: ", ")) IN \(mode) MODE")
             }
-            try lock(try self.parents().map { "ONLY \($0)" }, "SHARE UPDATE EXCLUSIVE")
+            try lock(divided.map { "ONLY \($0)" }, "SHARE UPDATE EXCLUSIVE")
             try lock([list], table.isDistributed ? "ACCESS EXCLUSIVE" : "EXCLUSIVE")
             guard try session.guards(of: table)?.dropObstacle == nil else { return nil }
             try session.requireSchema(of: [table], since: "the plan was made: nothing is dropped")
@@ -142,14 +144,6 @@ struct PartitionDrop {
             try session.requireRest(of: table, by: mustLeave)
             return rowCount
         }
-    }
-
-    /// The table and its partitions that are partitioned themselves.
-    private func parents() throws -> [String] {
-        try session.rows(
-            "SELECT n.nspname, c.relname FROM pg_partition_tree(\(table.oid)) t JOIN pg_class c ON c.oid = t.relid "
-                + "JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind = 'p' ORDER BY t.level, c.oid"
-        ).map { try $0.relation("nspname", "relname") }
     }
 }
 

@@ -239,7 +239,7 @@ struct SurveyQuery {
         let table = rows.scope.table
         let dropped =
             survey.method == .partitions
-            ? try session.expiredPartitions(of: table, rows.request.expired.dateRange) : []
+            ? try session.expired(session.partitions(of: table), rows.request.expired.dateRange) : []
         tellDropped(dropped.count, of: "partition", into: &survey)
         for leaf in try session.leaves(of: table)
         where leaf.isColumnar && !dropped.contains(where: { $0.leaves.contains(leaf) }) {
