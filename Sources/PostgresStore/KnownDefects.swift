@@ -10,7 +10,6 @@ extension KnownDefect {
             source: "https://github.com/timescale/timescaledb/issues/10129")
     ]
 
-    /// The setting of the optimisation.
     static let directDeletes = "timescaledb.enable_compressed_direct_batch_delete"
 }
 

@@ -56,7 +56,6 @@ extension PostgresDatabase {
         return "another session (\(program)server process \(process)\(others > 0 ? ", and \(others) more" : ""))"
     }
 
-    /// Throws if the server accepts no changes.
     func refuseStandby() throws(StoreError) {
         let isReadOnly = try run("asking whether the server is a standby") {
             try exists("SELECT 1 WHERE pg_is_in_recovery() OR current_setting('default_transaction_read_only')::bool")

@@ -2,7 +2,6 @@ public import PriceStore
 
 /// A temporary table for new rows that a dry run predicts, beside a real table.
 struct ShadowTable {
-    /// The temporary table, in SQL.
     let table: String
     /// The temporary table with the places of real rows that new rows replace, in SQL.
     let replaced: String

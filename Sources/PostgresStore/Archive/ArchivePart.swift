@@ -18,10 +18,8 @@ final class ArchivePart {
         self.connection = connection
     }
 
-    /// Whether rows of other tables are deleted or changed with the rule's rows.
     private var takesOthers: Bool { !reach.cascading.isEmpty || !reach.nullifying.isEmpty }
 
-    /// The number of copied rows of all tables.
     var rowCount: Int {
         archiver.tables.filter { $0.kind == .rows }.reduce(0) { $0 + (portions[$1.number]?.count ?? 0) }
     }
@@ -150,7 +148,6 @@ final class ArchivePart {
         for (copy, row) in zip(copies, result) { _ = try add(row, to: copy.table) }
     }
 
-    /// The statement that copies rows by their places.
     private func copy(
         _ places: String, of table: PostgresTable, _ columns: [String], to archive: ArchiveTable, _ names: [String]
     ) -> String {

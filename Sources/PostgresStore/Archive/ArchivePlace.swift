@@ -37,10 +37,8 @@ struct ArchivePlace {
         ),
     ]
 
-    /// A table of the schema in SQL.
     func table(_ name: String) -> String { "\(schema.quotedIdentifier).\(name.quotedIdentifier)" }
 
-    /// The name of a table of an archive.
     static func tableName(_ run: String, _ number: Int) -> String { "\(run).\(number)" }
 
     /// Throws unless the schema belongs to this user alone, and its tables were made by retention.

@@ -47,7 +47,6 @@ final class PostgresRestoration: ServerArchiveSearch, RestorationWork {
         ).values(at: table.key.indices)
     }
 
-    /// Records that rows without a key were restored.
     func noteRestored(_ rows: RowsToRestore) throws {
         let table = archive.tables[rows.table]
         guard table.key.isEmpty else { return }
@@ -82,7 +81,6 @@ final class PostgresRestoration: ServerArchiveSearch, RestorationWork {
             ? nil : failure?.refusal ?? .isIgnored
     }
 
-    /// Runs work, and undoes it if it returns false or the store refuses a row.
     func attempt(_ body: () throws -> Bool) throws -> Bool {
         struct IsUndone: Error {}
         failure = nil
@@ -136,7 +134,6 @@ final class PostgresRestoration: ServerArchiveSearch, RestorationWork {
         return restored
     }
 
-    /// The condition that a reference belongs to a skipped row.
     private func isOwnRowSkipped(_ table: RestorationTable, _ skipped: [Int: Set<Int64>]) -> SQLFragment {
         .any(
             skipped.compactMap { number, left in
@@ -148,7 +145,6 @@ final class PostgresRestoration: ServerArchiveSearch, RestorationWork {
             })
     }
 
-    /// The condition that a reference refers to a skipped row.
     private func refersToSkipped(
         _ table: RestorationTable, _ update: RestorationTable.ReferenceUpdate, _ skipped: [Int: Set<Int64>]
     ) -> SQLFragment {

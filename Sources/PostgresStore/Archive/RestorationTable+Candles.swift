@@ -56,7 +56,6 @@ extension RestorationTable {
             + "ORDER BY \(candleKey), r.\(rowNumber) DESC) AS r"
     }
 
-    /// Counts the candles of a range.
     func candleCount(_ rows: ClosedRange<Int64>) -> SQLFragment { "SELECT count(*) FROM " + candles(rows) }
 
     /// Deletes the candles of a range that the run made and that are as it wrote them. Returns their first numbers.

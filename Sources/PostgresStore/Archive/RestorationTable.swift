@@ -23,7 +23,6 @@ struct RestorationTable: RestorableSource {
 
     var table: String { target.name }
 
-    /// The columns that can be written.
     private var written: [String] { columns.filter { target.entity.attribute(named: $0)?.isGenerated == false } }
 
     // MARK: Names
@@ -33,7 +32,6 @@ struct RestorationTable: RestorableSource {
         "\(text(a)) = \(text(b))"
     }
 
-    /// A list of values as one text.
     static func text(_ values: [String]) -> String { "ROW(\(values.joined(separator: ", ")))::text" }
 
     /// The names of the key's columns in the archive, in SQL.
@@ -65,7 +63,6 @@ struct RestorationTable: RestorableSource {
         }
     }
 
-    /// The condition that two rows have the same key.
     func isSameKey(_ a: String) -> String {
         "(\(sameKeys(a).map(\.condition).joined(separator: " OR ")))"
     }
@@ -91,7 +88,6 @@ struct RestorationTable: RestorableSource {
 
     // MARK: Rows
 
-    /// Inserts the archived rows of a range, except some.
     func insertion(_ rows: ClosedRange<Int64>, besides known: [Int64] = [], isPart: Bool = false) -> SQLFragment {
         let names = written.map(\.quotedIdentifier).joined(separator: ", ")
         let values = written.map { "a.\($0.quotedIdentifier)" }.joined(separator: ", ")
@@ -156,7 +152,6 @@ struct RestorationTable: RestorableSource {
     struct ReferenceUpdate {
         /// The relationship; nil for a column of no relationship.
         var relationship: Relationship?
-        /// Its columns.
         var columns: [String]
     }
 
@@ -198,7 +193,6 @@ struct RestorationTable: RestorableSource {
         zip(rows.archivedKey, archivedKey).map { "s.\($0) = r.\($1)" }.joined(separator: " AND ")
     }
 
-    /// Whether the delete cleared references.
     func wasCleared(_ update: ReferenceUpdate) -> String {
         "NOT " + Self.same(update.columns.map { reference($0, "old") }, update.columns.map { reference($0, "new") })
     }

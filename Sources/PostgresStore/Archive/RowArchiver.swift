@@ -18,7 +18,6 @@ struct ArchiveTable {
     /// The column with the numbers of the archive's rows, in SQL.
     var rowNumber: String { Self.rowNumber(besides: columns).quotedIdentifier }
 
-    /// The name of the column with the numbers of an archive's rows.
     static func rowNumber(besides columns: [String]) -> String {
         var name = "retention_row"
         while columns.contains(name) { name += "_" }
@@ -77,7 +76,6 @@ final class RowArchiver {
         return ArchivePart(archiver: self, rule: number, number: partCount, reach: reach, connection: connection)
     }
 
-    /// Records that a transaction was committed.
     func didCommit(_ part: ArchivePart) { if !part.portions.isEmpty { partCount = part.number + 1 } }
 
     /// Creates the tables that deletes can need, in a transaction of its own.

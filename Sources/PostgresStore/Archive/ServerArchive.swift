@@ -4,7 +4,6 @@ import PriceStore
 struct ServerArchive {
     let place: ArchivePlace
     let run: String
-    /// The rules whose rows are restored.
     let rules: [String]
     /// The tables of the archive that the parts name.
     let tables: [RestorationTable]

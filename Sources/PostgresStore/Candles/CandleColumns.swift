@@ -15,7 +15,6 @@ struct CandleColumns {
     /// In the order of a created table: the group, the time, all others.
     var columns: [Column] = []
 
-    /// - Throws: ``StoreError`` if the table lacks a column.
     init(_ rollup: Rollup, of table: PostgresTable) throws(StoreError) {
         let scope = RowScope(table)
         func type(_ name: String) throws(StoreError) -> String { try scope.attribute(name).declaredType }

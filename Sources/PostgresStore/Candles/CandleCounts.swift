@@ -46,7 +46,6 @@ struct RowsLeft {
     /// The beginning of a query that uses ``condition(_:)``.
     var tables: SQLFragment { removed.map { $0.tables + " " } ?? "" }
 
-    /// The condition that a row is left.
     func condition(_ scope: RowScope) throws -> SQLFragment {
         let isLeft = removed.map { SQLFragment("NOT \($0.isGone(RowScope.alias, in: 0..<$0.stepCount))") } ?? .always
         return .all([try request.notPreceding(scope, connection), isLeft])

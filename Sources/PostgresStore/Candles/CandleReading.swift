@@ -19,7 +19,6 @@ struct CandleNumberSQL {
 
     var column: NamedSQL { (alias, SQLFragment(sql)) }
 
-    /// The number in a row; nil if the value is not a number.
     func number(_ row: ServerRow) throws -> CandleNumber? {
         guard let text = try row.optionalText(alias) else { return nil }
         return switch type {
@@ -37,20 +36,17 @@ struct CandleTimeSQL {
     private let alias: String
     private let instantAlias: String
 
-    /// - Parameter alias: the name of the value in the result.
     init(_ date: DateAttribute, _ scope: RowScope, as alias: String) throws(StoreError) {
         self.date = try scope.date(date)
         (self.alias, instantAlias) = (alias, "\(alias)_instant")
     }
 
-    /// The columns with the value and its instant.
     var columns: [NamedSQL] {
         let instant =
             date.reading == .parsed ? date.orderValue : SQLFragment(date.instantSQL(date.column))
         return [(alias, SQLFragment(date.column)), (instantAlias, instant)]
     }
 
-    /// The time in a row; nil if it cannot be read.
     func time(_ row: ServerRow) throws -> CandleTime? {
         guard let text = try row.optionalText(alias),
             let instant = date.instant(try row.value(instantAlias))
@@ -77,7 +73,6 @@ struct CandleSQL {
 
     var columns: [NamedSQL] { numbers.map(\.column) + times.flatMap(\.columns) }
 
-    /// The candle in a row; nil if the row is not a candle.
     func candle(_ row: ServerRow) throws -> Candle? {
         let (numbers, times) = (try numbers.map { try $0.number(row) }, try times.map { try $0.time(row) })
         return Candle {
@@ -95,7 +90,6 @@ struct CandleRows {
     private let time: CandleTimeSQL
     private let price: (price: CandleNumberSQL, volume: CandleNumberSQL?)?
     private let candle: CandleSQL?
-    /// The columns of the group.
     private let groups: [(name: String, type: ColumnType)]
     private let columns: [NamedSQL]
     private let order: [NamedSQL]

@@ -12,7 +12,6 @@ struct CandleTable {
     /// The candles to read; nil for all.
     private let left: RowsLeft?
 
-    /// - Throws: ``StoreError`` if the store lacks the table or one of its columns.
     init(_ rollup: Rollup, _ connection: PostgresDatabase, _ left: RowsLeft? = nil) throws {
         self.rollup = rollup
         self.connection = connection
@@ -24,7 +23,6 @@ struct CandleTable {
         columns = try (rollup.key + Candle.fields.map { rollup.names[$0] }).map { try scope.attribute($0) }
     }
 
-    /// The table of the store.
     var table: PostgresTable { scope.table }
     /// The columns that identify a candle: its group and its time.
     var key: [String] { columns.prefix(rollup.key.count).map(\.name) }

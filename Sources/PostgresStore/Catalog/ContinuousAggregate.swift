@@ -4,9 +4,7 @@ package import PriceStore
 struct ContinuousAggregate {
     /// The server's number of the hypertable with its rows.
     let materialized: Int
-    /// The name of the entity.
     let name: String
-    /// The name in SQL.
     let sql: String
     /// The number of aggregates from the hypertable up to this one, inclusive.
     let level: Int

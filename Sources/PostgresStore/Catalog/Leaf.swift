@@ -3,7 +3,6 @@ import PriceStore
 /// A real table with rows of an entity, such as a partition or a chunk, or a partition that has partitions itself.
 struct Leaf: Hashable {
     let oid: Int
-    /// The table in SQL.
     let sql: String
     let name: String
     /// Whether its rows are on another server, or it is a chunk that cannot be dropped.

@@ -13,13 +13,11 @@ struct PostgresTable {
     /// The enumerated types of the attributes, by attribute name; for a domain, that of its values.
     let enumTypes: [String: String]
     let indexes: [Index]
-    /// Whether its rows are in partitions.
     let isPartitioned: Bool
     /// Whether other tables inherit from it, so that a scan of it finds their rows too.
     let hasChildren: Bool
     /// Whether it is a Citus table spread over several servers.
     let isDistributed: Bool
-    /// Whether it is a TimescaleDB hypertable.
     let isHypertable: Bool
     /// The aggregate, in SQL, whose rows this hypertable holds; nil for any other table.
     var aggregate: String?
@@ -27,7 +25,6 @@ struct PostgresTable {
     var localRows: String?
     /// Whether its rows are in columnar storage, from which the server cannot delete single rows.
     let isColumnar: Bool
-    /// Whether it is a part of another table.
     let isPartition: Bool
     /// The strongest lock that this user can take and that lets others read and write; nil if none.
     let lockMode: String?
@@ -37,7 +34,6 @@ struct PostgresTable {
         let name: String
         /// The names of the columns; nil for an expression.
         let columns: [String?]
-        /// Whether it is the primary key.
         let isPrimary: Bool
         /// Whether it is unique, as the columns compare values.
         let isUnique: Bool
@@ -45,7 +41,6 @@ struct PostgresTable {
         let isOrdered: Bool
         /// Whether it has the least and the greatest value of each range of blocks: it is a BRIN index without a condition.
         let isOfBlocks: Bool
-        /// Whether it treats NULL values as equal.
         let nullsAreEqual: Bool
 
         /// The column of which no two rows have the same value; nil: it is of several columns, of an expression, or of some rows.
@@ -71,9 +66,7 @@ struct PostgresTable {
             && indexes.contains { $0.isUnique && $0.isOrdered && Set($0.columns) == Set(columns.map(Optional.some)) }
     }
 
-    /// The name of the entity.
     var name: String { entity.name }
-    /// The table in SQL.
     var sql: String { "\(schema.quotedIdentifier).\(relation.quotedIdentifier)" }
     /// Whether all rows are in this one table, so that a `ctid` identifies a row.
     var isSingle: Bool { !isPartitioned && !hasChildren && !isDistributed && !isHypertable }

@@ -4,15 +4,12 @@ package import PriceStore
 ///
 /// A drop skips the server's work for each row. A statement on a single partition skips what is declared on the whole table.
 struct TableGuards {
-    /// The reasons by the kind of guard.
     private let reasons: [String: String]
 
-    /// Reads the rows of ``query(_:)``.
     init(_ rows: [ServerRow]) throws {
         reasons = try Dictionary(uniqueKeysWithValues: rows.map { try ($0.text("kind"), $0.text("reason")) })
     }
 
-    /// The reason of the first kind that is found.
     private func first(_ kinds: String...) -> String? { kinds.lazy.compactMap { reasons[$0] }.first }
 
     /// Why partitions or chunks cannot be dropped, as a phrase; nil if they can.

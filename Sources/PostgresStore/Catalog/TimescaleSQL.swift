@@ -11,7 +11,6 @@ enum TimescaleSQL {
 
     static func isOf(_ table: PostgresTable) -> SQLFragment { isOf(schema: table.schema, relation: table.relation) }
 
-    /// Finds a row if a table is a hypertable.
     static func isHypertable(schema: String, relation: String) -> SQLFragment {
         "SELECT 1 FROM _timescaledb_catalog.hypertable h WHERE h.compression_state <> 2 AND "
             + isOf(schema: schema, relation: relation)

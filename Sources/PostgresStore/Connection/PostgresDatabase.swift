@@ -65,7 +65,6 @@ public class PostgresDatabase {
     var waited = Duration.zero
     /// The parts of compressed chunks that a delete processes first, by the table's `oid`.
     var segments: [Int: [SegmentPart]] = [:]
-    /// The number of chunks of the next drop.
     var chunkPortion = 64
     /// Who blocks the drop of partitions or chunks, so that their rows are deleted instead; nil if nobody does.
     var dropTrouble: String?
@@ -178,10 +177,8 @@ public class PostgresDatabase {
         _ = try link.execute(script: statements.joined(separator: "; "))
     }
 
-    /// The rows of a query.
     func rows(_ fragment: SQLFragment) throws -> [ServerRow] { try execute(fragment).rows }
 
-    /// The first row of a query; nil if there is none.
     func row(_ fragment: SQLFragment, isRepeated: Bool = false) throws -> ServerRow? {
         try execute(fragment, isRepeated: isRepeated).rows.first
     }
@@ -229,12 +226,10 @@ public class PostgresDatabase {
     /// The only value of a query as a number; 0 for NULL.
     func count(_ fragment: SQLFragment) throws -> Int { try numbers(fragment).first ?? 0 }
 
-    /// Whether a query finds a row.
     func exists(_ fragment: SQLFragment, isRepeated: Bool = false) throws -> Bool {
         try !execute(fragment, isRepeated: isRepeated).rows.isEmpty
     }
 
-    /// Whether a statement only reads the server's catalog.
     private static func isAboutCatalog(_ text: String) -> Bool {
         !text.contains("pg_temp.") && (text.contains(" FROM pg_") || text.contains("\nFROM pg_"))
     }
@@ -266,7 +261,6 @@ public class PostgresDatabase {
         }
     }
 
-    /// Reconnects, within the session's patience.
     func reconnect(after error: StoreError) throws(StoreError) {
         if link.isOpen {
             // A server behind this one is lost. The session still exists and holds its lock, for which a second session would wait.

@@ -10,7 +10,6 @@ import PriceStore
     /// needs a conversion here.
     final class ServerLink {
         private let handle: OpaquePointer
-        /// The names of the prepared statements, by their texts.
         private var prepared: [String: String] = [:]
         /// Whether the plan of a prepared statement is older than its table.
         private var isPlanStale = false
@@ -18,7 +17,6 @@ import PriceStore
         var isStopped: () -> Bool = ServerLink.isTaskCancelled
         private var hasCancelled = false
 
-        /// The number of messages that were sent.
         private(set) var messageCount = 0
 
         /// The version of libpq; nil: the package was built without it.
@@ -64,7 +62,6 @@ import PriceStore
             return link
         }
 
-        /// Runs a statement with bound parameters and returns its rows.
         func execute(_ text: String, _ values: [String?]) throws(ServerFault) -> ServerResult {
             try sending(values) { PQsendQueryParams(handle, text, $0, nil, $1, nil, nil, 0) }
         }
@@ -131,7 +128,6 @@ import PriceStore
             }
         }
 
-        /// Has the server end the running statement.
         private func cancel() {
             hasCancelled = true
             let request = PQgetCancel(handle)
@@ -153,7 +149,6 @@ import PriceStore
         /// When that process began, in the server's words; nil before it is asked.
         var began: String?
 
-        /// Whether a transaction is open on the server.
         var isInTransaction: Bool { PQtransactionStatus(handle) != PQTRANS_IDLE }
 
         /// The target of the session: the host or socket folder, the port and the database.

@@ -33,13 +33,10 @@ struct ServerRow {
         return value
     }
 
-    /// A value of any type as a text; nil for NULL.
     func optionalText(_ name: String) throws(ColumnFault) -> String? { texts[try place(name)] }
 
-    /// A value of any type as a text.
     func text(_ name: String) throws(ColumnFault) -> String { try required(name, optionalText(name)) }
 
-    /// A whole number; nil for NULL.
     func optionalInt(_ name: String) throws(ColumnFault) -> Int? {
         guard let text = try optionalText(name) else { return nil }
         guard let number = Int(text) else {
@@ -48,7 +45,6 @@ struct ServerRow {
         return number
     }
 
-    /// A whole number.
     func int(_ name: String) throws(ColumnFault) -> Int { try required(name, optionalInt(name)) }
 
     /// Whether a boolean is TRUE, rather than FALSE or NULL.
@@ -63,7 +59,6 @@ struct ServerRow {
     /// The elements of an array without nesting; empty for NULL.
     func list(_ name: String) throws(ColumnFault) -> [String?] { ServerArray.elements(try optionalText(name) ?? "{}") }
 
-    /// The elements of an array of names.
     func names(_ name: String) throws(ColumnFault) -> [String] { try list(name).compactMap(\.self) }
 
     /// A relation in SQL, from the columns with its schema and its name.
@@ -71,13 +66,11 @@ struct ServerRow {
         "\(try text(schema).quotedIdentifier).\(try text(name).quotedIdentifier)"
     }
 
-    /// A value in the type of its column.
     func value(_ name: String) throws(ColumnFault) -> StoreValue { value(at: try place(name)) }
 
     /// A value of a user's column, by position: its name may also be that of another column.
     func value(at place: Int) -> StoreValue { StoreValue(texts[place], type: columns[place].type) }
 
-    /// The values of a user's columns, by position.
     func values(at places: Range<Int>) -> [StoreValue] { places.map(value(at:)) }
 }
 

@@ -5,7 +5,6 @@ struct BatchDelete {
     let connection: PostgresDatabase
     var request: DeleteWork
     let scope: RowScope
-    /// The condition of the whole predicate.
     let condition: SQLFragment
     /// The date that the predicate demands; nil if none.
     let date: DateSQL?
@@ -15,7 +14,6 @@ struct BatchDelete {
     var deletedCount = 0
     /// Whether the next part has more rows than may still be deleted, so that this is the last batch.
     var isOver = false
-    /// The number of written candles.
     var writtenCount = 0
     /// The parts that spare kept rows, if the deletes may have waited for others, whose changes only later statements see.
     private let keepers: [Keeper]

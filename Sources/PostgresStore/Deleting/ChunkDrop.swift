@@ -4,7 +4,6 @@ import PriceStore
 struct ChunkDrop {
     let session: PostgresWriter
     let table: PostgresTable
-    /// The dates whose rows are deleted.
     let range: DateRange
 
     /// Drops the oldest wholly expired chunks of a hypertable, in a batch of its own. It is nil if there are none, or if their rows must be

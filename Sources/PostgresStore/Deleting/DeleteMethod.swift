@@ -2,7 +2,6 @@ import PriceStore
 
 /// A way to delete rows from a table.
 enum DeleteMethod: String, DeletionMethod, CaseIterable {
-    /// One statement for all rows.
     case whole
     /// By ranges of the date, oldest first.
     case range
@@ -11,7 +10,6 @@ enum DeleteMethod: String, DeletionMethod, CaseIterable {
     /// Whole partitions or chunks are dropped, and the other rows are deleted by rows.
     case partitions
 
-    /// The phrase for reports.
     var phrase: String {
         switch self {
         case .whole: "one statement"

@@ -7,7 +7,6 @@ extension PostgresWriter {
         try execute(DeleteWork(namingEntity(request)))
     }
 
-    /// Runs a batch of a deletion, or all of it, in one transaction.
     func execute(_ work: DeleteWork) throws(StoreError) -> BatchDeleteResult {
         // An empty list of IDs names no row, whatever the entity.
         if case .objectIDs([]) = work.fetchRequest.predicate { return BatchDeleteResult(deletedCount: 0) }
@@ -68,7 +67,6 @@ struct DeleteTransaction {
     /// Whether foreign keys overlap, so that the server would count changed rows twice. They are then counted first, in the same snapshot.
     private var isPredicted: Bool { reach.isEntangled && work.method == .whole }
 
-    /// Runs the transaction.
     func execute() throws(StoreError) -> BatchDeleteResult {
         let isOneState = try session.run(work.what) {
             if let obstacle = try holds.obstacle(reach) {
@@ -116,7 +114,6 @@ struct DeleteTransaction {
         return result
     }
 
-    /// The body of a batch, inside its transaction.
     private func deleteBatch(_ part: inout ArchivePart?, isOneState: Bool) throws -> BatchDeleteResult {
         let predicted = isPredicted ? try foreseenCounts() : nil
         let before = try reach.keys.isEmpty || isPredicted ? nil : changeCounts()
@@ -244,7 +241,6 @@ extension PostgresDatabase {
 extension DeleteWork {
     fileprivate var what: String { "deleting rows of \(request.fetchRequest.entity)" }
 
-    /// The request with the declared rules of the keys.
     fileprivate var asDeclared: BatchDeleteRequest {
         var declared = request
         declared.relationships = declared.relationships.followed

@@ -21,7 +21,6 @@ struct DeleteWork: EngineDelete, Hashable {
     var allowedRows: Int?
     /// The rows that the plan counted and that are not deleted yet; nil if there is no plan.
     var plannedRows: Int?
-    /// Whether rows that another session has locked are left out.
     var skipsLocked = false
     /// The date by which a row of the entity must stay readable; nil if none must. A batch that would delete the last such row fails.
     var mustLeave: DateAttribute?

@@ -4,7 +4,6 @@ import PriceStore
 struct PartitionBounds: Hashable {
     /// The lower bound, inclusive, in the server's text format.
     let lower: String
-    /// The upper bound, exclusive.
     let upper: String
 }
 
@@ -22,7 +21,6 @@ extension DateSQL {
         }
     }
 
-    /// The column's conditions, applied to the bounds.
     private var low: DateSQL { DateSQL(date: date, column: "bounds.low", type: type) }
     private var high: DateSQL { DateSQL(date: date, column: "bounds.high", type: type) }
 

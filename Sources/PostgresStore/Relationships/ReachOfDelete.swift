@@ -32,12 +32,10 @@ struct ReachOfDelete {
         }
     }
 
-    /// The keys that delete more rows.
     var cascading: [Relationship] { keys.filter { $0.deleteRule == .cascade } }
     /// The keys that clear a reference.
     var nullifying: [Relationship] { keys.filter { [.nullify, .setDefault].contains($0.deleteRule) } }
 
-    /// The request's delete rule for the keys that refer to its table; nil for the declared rule.
     var override: Relationship.DeleteRule? { rule.deleteRule }
     /// Whether the request overrides declared delete rules of existing keys.
     var overridesRules: Bool { override != nil && !keys.isEmpty }
@@ -115,7 +113,6 @@ struct ReachOfDelete {
         return nil
     }
 
-    /// Whether triggers or rules of the store act on deleted rows or cleared references.
     func firesTriggers() throws -> Bool { try trigger() != nil }
 
     // MARK: The schema
@@ -163,7 +160,6 @@ extension BatchDeleteRequest.RelationshipRule {
 struct ClearedReferences {
     let table: PostgresTable
     let keys: [Relationship]
-    /// The columns of all keys.
     let columns: [String]
 }
 

@@ -14,7 +14,6 @@ struct RemovedRows {
 
     init(_ connection: PostgresDatabase) { self.connection = connection }
 
-    /// Adds a delete.
     mutating func add(_ delete: BatchDeleteRequest) throws {
         let step = stepCount
         let scope = try connection.scope(delete.fetchRequest.entity)

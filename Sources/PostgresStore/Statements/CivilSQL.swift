@@ -10,7 +10,6 @@ struct CivilSQL {
 
     init(_ date: DateSQL) { self.date = date }
 
-    /// One of the two columns as a value.
     func scalar(_ name: String) -> SQLFragment { "(SELECT span.\(name) FROM " + query + " AS span)" }
 
     /// The query in parentheses, for a FROM clause. It may refer to preceding rows.

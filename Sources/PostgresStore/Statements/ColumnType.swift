@@ -34,7 +34,6 @@ enum ColumnType: Hashable {
             }
     }
 
-    /// The matching affinity of a store's attribute.
     var affinity: Attribute.Affinity {
         switch self {
         case .integer: .integer
@@ -45,7 +44,6 @@ enum ColumnType: Hashable {
         }
     }
 
-    /// Whether it is a date type.
     var isDate: Bool { [.timestamptz, .timestamp, .date].contains(self) }
 }
 

@@ -6,7 +6,6 @@ import PriceStore
 /// each batch would take longer than the deletes. So a batch deletes a row only while the kept rows of its group or bucket are all there as
 /// they were found. The other rows may wait for the next run.
 struct KeptTables {
-    /// The names of the tables.
     var names: [String] = []
     /// The condition that a row is not listed, and that all listed rows of its group or bucket exist. It is built once, because it may
     /// contain the starts of all buckets.
@@ -111,7 +110,6 @@ extension PostgresDatabase {
         ) { query.changed(in: $0, picks) }
     }
 
-    /// The listed rows of a table.
     func listed(_ kept: Keeper.Kept, _ scope: RowScope) throws -> KeptTables {
         guard let tables = keptTables[Keeper.Key(table: scope.table.oid, kept: kept)] else {
             throw StoreError(.defect, store: name, message: "the rows to keep are not listed")

@@ -108,7 +108,6 @@ extension PostgresDatabase {
         return .all(parts)
     }
 
-    /// The columns of the key, or an error if rows have none.
     func requireKey(_ scope: RowScope) throws(StoreError) -> [String] {
         guard !scope.key.isEmpty else {
             throw StoreError(
@@ -138,7 +137,6 @@ extension PostgresDatabase {
         return "(\(key.joined(separator: ", "))) IN (SELECT * FROM unnest(" + .joined(lists, by: ", ") + "))"
     }
 
-    /// The ID of a row, from the values of its key.
     func objectID(_ scope: RowScope, _ key: [StoreValue]) -> ObjectID {
         ObjectID(entity: scope.table.name, key: key, storeIdentifier: storeIdentifier)
     }

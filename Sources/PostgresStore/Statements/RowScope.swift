@@ -4,7 +4,6 @@ import PriceStore
 ///
 /// The rows have an alias, so that their columns cannot conflict with others of the statement.
 struct RowScope {
-    /// The alias of the rows in every statement.
     static let alias = "retention_row"
 
     let table: PostgresTable
@@ -30,12 +29,10 @@ struct RowScope {
         return table.enumTypes[name].map { "\(column)::\($0)" } ?? column
     }
 
-    /// The condition that a row is in one of some tables.
     static func isIn(_ oids: [Int]) -> SQLFragment { "\(alias).tableoid = ANY (" + .list(oids, "oid") + ")" }
 
     /// The columns of the key in SQL; empty if the table has no primary key.
     var key: [String] { table.entity.primaryKey.map(column) }
-    /// The attributes of the key.
     var keyAttributes: [Attribute] { table.entity.primaryKey.compactMap(table.entity.attribute(named:)) }
 
     /// A number of a row's group, for a lookup by index. NULL is a group, too.
@@ -57,7 +54,6 @@ struct RowScope {
             + SQLFragment.all(conditions).whereClause + ")"
     }
 
-    /// The attribute with a name.
     func attribute(_ name: String) throws(StoreError) -> Attribute {
         guard let attribute = table.entity.attribute(named: name) else {
             throw StoreError(.unknownName, store: table.store, message: "\(table.name) has no attribute '\(name)'")

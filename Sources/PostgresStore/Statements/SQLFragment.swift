@@ -26,7 +26,6 @@ struct SQLFragment: Hashable, ExpressibleByStringInterpolation {
         SQLFragment(parts: [.value(value)] + (type.map { [.text("::" + $0)] } ?? []))
     }
 
-    /// The text with numbered placeholders, and the values.
     var statement: (text: String, values: [String?]) {
         var text = ""
         var values: [String?] = []
@@ -45,9 +44,7 @@ struct SQLFragment: Hashable, ExpressibleByStringInterpolation {
 
     static func += (a: inout SQLFragment, b: SQLFragment) { a.parts += b.parts }
 
-    /// A condition that is always true.
     static let always = SQLFragment("TRUE")
-    /// A condition that is never true.
     static let never = SQLFragment("FALSE")
 
     /// The parts, joined by a separator; `empty` if there are none.

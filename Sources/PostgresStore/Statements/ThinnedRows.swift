@@ -7,7 +7,6 @@ import PriceStore
 struct ThinnedRows {
     /// One list for each column of the key.
     var keys: [[String?]] = []
-    /// The number of rows that each tier keeps.
     var counts: [Survey.TierCount] = []
 }
 
@@ -24,7 +23,6 @@ extension PostgresDatabase {
             + .joined(lists, by: ", ") + ") AS picked (\(keys)))"
     }
 
-    /// The picks of a rule.
     func thinnedRows(_ thinning: Thinning, _ scope: RowScope) throws -> ThinnedRows {
         try inThisState(.picks(thinning), scope) {
             try ThinningQuery(thinning, scope, self).map { try find($0) } ?? ThinnedRows()

@@ -12,7 +12,6 @@ struct ThinningQuery {
     /// The column of the price, if picks are chosen by it.
     private let price: String?
 
-    /// The names of the key columns in the picks.
     var keys: [String] { key.indices.map { "k\($0)" } }
     private var names: [String] { groups.indices.map { "g\($0)" } }
 
@@ -80,7 +79,6 @@ struct ThinningQuery {
         return query
     }
 
-    /// The condition that a row's key is not in a table.
     func isNotKept(_ kept: String) -> SQLFragment {
         let same = zip(key, keys).map { "\($0) = picked.\($1)" }.joined(separator: " AND ")
         return "NOT EXISTS (SELECT 1 FROM \(kept) AS picked WHERE \(same))"
@@ -147,7 +145,6 @@ struct ThinningQuery {
 
     private func bucket(_ tier: Int) -> SQLFragment { date.place(among: cells.bounds[tier]) + " - 1" }
 
-    /// Whether a row has passed the age of a tier.
     private func isPast(_ tier: Int) -> SQLFragment {
         let isPast = "(" + date.readable(before: thinning.tiers[tier].since) + ") IS TRUE"
         // A bucket before the first one has passed as a whole.

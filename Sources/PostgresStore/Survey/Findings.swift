@@ -3,13 +3,11 @@ import PriceStore
 /// The results of a survey: the facts that it returns, and those that decide the method.
 struct Findings: EngineFindings {
     var survey = Survey()
-    /// The method of the deletion.
     var method = DeleteMethod.whole
     /// The reason for the method, as a phrase; nil if it is the usual one.
     var reason: String?
     /// The first and the last date of the rows that the rule deletes; nil if there are none, or if the dates were not read.
     var ends: DateEnds?
-    /// The rows of the first batch.
     var firstBatchRows = Self.fewRows
     /// Whether each batch finds the rows that rules keep again, because the table has no key by which they can be listed.
     var findsKeptRowsAgain = false
@@ -22,7 +20,6 @@ struct Findings: EngineFindings {
 
     mutating func take(_ method: DeleteMethod) { (self.method, reason) = (method, nil) }
 
-    /// How the rows are deleted.
     var outline: DeletionOutline {
         var outline = DeletionOutline(method: method.phrase, isInBatches: method != .whole)
         outline.reason = reason

@@ -278,7 +278,6 @@ extension SurveyRows {
         return text(of: Instant(microseconds: start))
     }
 
-    /// The value of one row of a kind.
     private func readExample(_ code: Int) throws -> StoreValue {
         try session.onlyRow(
             "SELECT \(date.column) FROM " + from
@@ -305,7 +304,6 @@ struct SurveyGroup {
 
     var isReadable: Bool { code == 0 || code == 7 }
     var isExpired: Bool { code == 7 }
-    /// Whether it has no rows.
     var isEmpty: Bool { rowCount.map { $0 == 0 } ?? least.isNull }
     /// Whether its values do not have the format.
     var isDoubtful: Bool { code == 2 || code == 3 }

@@ -14,7 +14,6 @@ struct SurveyQuery {
     let session: PostgresDatabase
     let request: SurveyRequest
 
-    /// What the rule would find and delete.
     func findings() throws -> Findings {
         let table = try session.requireTable(request.entity)
         return try session.snapshot(of: table.entity.kind == .table ? table.sql : nil) {
@@ -227,7 +226,6 @@ struct SurveyQuery {
         }
     }
 
-    /// Describes how many parts of a table are dropped.
     private func tellDropped(_ count: Int, of part: String, into survey: inout Findings) {
         guard count > 0 else { return }
         survey.reason =
