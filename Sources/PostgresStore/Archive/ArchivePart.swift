@@ -25,9 +25,6 @@ final class ArchivePart {
     }
 
     /// Deletes rows of the rule's table. It copies them, and all that is deleted or changed with them, to the archive.
-    ///
-    /// - Parameter source: the table to delete from, in SQL.
-    /// - Returns: the number of deleted rows.
     func delete(
         _ condition: SQLFragment, of scope: RowScope, from source: String, isRepeated: Bool
     ) throws -> Int {
@@ -183,10 +180,6 @@ final class ArchivePart {
     }
 
     /// Throws unless the rows that the server counts are the copied rows. The caller then undoes the batch.
-    ///
-    /// - Parameters:
-    ///   - changes: the increase of ``changes()`` by the delete.
-    ///   - ownCount: the number of deleted rows of the rule.
     func check(_ changes: [Int], ownCount: Int) throws {
         let copied = try reach.losing.dropFirst().map { portions[try archiver.table(.rows, of: $0).number]?.count ?? 0 }
         guard changes == copied, rowCount == copied.reduce(ownCount, +) else { throw mismatch }

@@ -105,8 +105,6 @@ struct RestorationTable: RestorableSource {
     }
 
     /// The condition that the store's row `m` has the archived values. A cleared reference may have its old value again.
-    ///
-    /// - Parameter references: the tables with the old values of references that were cleared.
     func isEqual(_ references: [RestorationTable]) -> String {
         let cleared = Set(references.flatMap(\.columns))
         func archived(_ column: String) -> String { "a.\(column.quotedIdentifier)" }
@@ -127,8 +125,6 @@ struct RestorationTable: RestorableSource {
     }
 
     /// Finds a row of a range that the store does not have.
-    ///
-    /// - Parameter references: the tables with the old values of references that were cleared.
     func missing(_ rows: ClosedRange<Int64>, _ references: [RestorationTable]) -> SQLFragment {
         "SELECT 1 FROM \(source) AS a WHERE " + isIn(rows)
             + " AND \(rowCount("a", where: isEqual(references))) = 0 LIMIT 1"

@@ -212,10 +212,6 @@ private struct ArchiveReading {
     }
 
     /// Why archived values do not fit the columns of a table, as a clause; nil: they do.
-    ///
-    /// - Parameters:
-    ///   - columns: the columns with archived values.
-    ///   - inserted: the columns of rows that are inserted; nil: none are.
     private static func changedColumn(
         of table: PostgresTable, _ columns: [String], _ inserted: [String]?
     ) -> String? {

@@ -19,8 +19,6 @@ struct CandleObstacle {
     let source: PostgresTable
 
     /// Why rows cannot become candles, as a clause; nil if they can.
-    ///
-    /// - Parameter target: the table of the candles; nil if it must be created.
     func text(into target: Entity?) throws -> String? {
         if source.isDistributed { return Self.isDistributed(source) }
         if let reason = try sourceObstacle() { return reason }

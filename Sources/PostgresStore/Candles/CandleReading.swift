@@ -6,9 +6,6 @@ struct CandleNumberSQL {
     private let alias: String
     private let type: ColumnType
 
-    /// - Parameters:
-    ///   - alias: its name in the result.
-    ///   - isCount: whether it holds whole numbers, whatever its type.
     init(_ name: String, _ scope: RowScope, as alias: String, isCount: Bool = false) throws(StoreError) {
         let attribute = try scope.attribute(name)
         let type = scope.table.type(attribute)
@@ -126,8 +123,6 @@ struct CandleRows {
     }
 
     /// A query of the rows that a DELETE returns or a SELECT finds.
-    ///
-    /// - Parameter statement: gets the list of columns to return.
     func query(_ statement: (SQLFragment) -> SQLFragment) -> SQLFragment {
         let names = [columns, order].map { $0.map(\.name).joined(separator: ", ") }
         return "WITH found AS (" + statement(.columns(columns + order))

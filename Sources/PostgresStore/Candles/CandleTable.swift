@@ -81,8 +81,6 @@ struct CandleTable {
     }
 
     /// The stored candles of some keys.
-    ///
-    /// - Parameter lock: how to lock the candles until the transaction ends; empty for no lock.
     func stored(_ keys: [CandleBuilder.Key], lock: SQLFragment = "") throws -> [CandleBuilder.Key: Candle] {
         var found: [CandleBuilder.Key: Candle] = [:]
         for (isNull, keys) in Dictionary(grouping: keys, by: isNull) {
@@ -125,10 +123,6 @@ struct CandleTable {
     }
 
     /// Writes the changed candles, reads them back, and compares them with the rows.
-    ///
-    /// - Parameters:
-    ///   - deletedCount: the number of deleted rows.
-    ///   - part: archives the candles; nil if they are not archived.
     func write(_ candles: CandleBuilder, deletedCount: Int, _ part: ArchivePart?) throws {
         let changes = candles.changes
         func values(_ change: CandleBuilder.Change) throws -> [StoreValue] {
@@ -204,8 +198,6 @@ extension BatchDelete {
 
     /// Throws if triggers deleted other rows, or changed other candles, than the batch itself. Each deleted row must become part of a
     /// candle, and a candle must agree with its rows.
-    ///
-    /// - Parameter body: the batch.
     mutating func withoutOtherChanges(
         of rollup: Rollup, _ body: (inout BatchDelete) throws -> BatchContinuation?
     ) throws -> BatchContinuation? {

@@ -19,8 +19,6 @@ struct ContinuousAggregate {
 extension TimescaleSQL {
     /// Finds the aggregates over a hypertable, lowest level first. For intervals: the months and the microseconds of a bucket, the
     /// microseconds of its offset, and its origin in microseconds since 1970 on its clocks. Origin and offset are NULL if none is named.
-    ///
-    /// - Parameter type: the type of the column that the buckets divide, as the server calls it.
     static func aggregates(_ table: PostgresTable, type: String) -> SQLFragment {
         // A day is given as an instant at midnight in the zone of the session, a local time as an instant in UTC.
         let origin =
@@ -63,9 +61,6 @@ extension ContinuousAggregate {
     /// "time_bucket()".
     private static let monday: Int64 = 946_857_600_000_000
 
-    /// - Parameters:
-    ///   - row: a row of ``TimescaleSQL/aggregates(_:type:)``.
-    ///   - date: the date that the buckets divide.
     init(_ row: ServerRow, by date: DateSQL) throws {
         (materialized, name) = (try row.int("mat_hypertable_id"), try row.text("name"))
         (sql, level) = (try row.text("sql"), try row.int("level"))

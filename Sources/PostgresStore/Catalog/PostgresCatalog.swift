@@ -13,8 +13,6 @@ struct PostgresCatalog {
     /// The supported extensions that are installed, with the schemas of their functions.
     fileprivate var extensions: [String: String]?
 
-    /// Makes an empty catalog.
-    ///
     /// - Parameter former: the catalog of a lost session, with which the plan was made.
     init(after former: PostgresCatalog? = nil) { fingerprints = former?.fingerprints ?? [:] }
 }

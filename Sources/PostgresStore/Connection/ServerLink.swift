@@ -27,9 +27,6 @@ import PriceStore
         deinit { PQfinish(handle) }
 
         /// Opens a session on the first host that accepts one.
-        ///
-        /// - Parameter parameters: libpq's parameters (`host`, `dbname` …). libpq's environment and files supply missing ones.
-        /// - Throws: ``ServerFault`` without a password in its message.
         static func open(_ parameters: [(name: String, value: String)]) throws(ServerFault) -> ServerLink {
             var names: [UnsafePointer<CChar>?] = parameters.map { UnsafePointer(strdup($0.name)) }
             var values: [UnsafePointer<CChar>?] = parameters.map { UnsafePointer(strdup($0.value)) }

@@ -156,8 +156,6 @@ struct DeleteTransaction {
 
     /// Runs a delete inside its transaction, with its rows in the archive. The transaction fails if it touches held rows, rows without a
     /// copy, or a schema that differs from the plan's.
-    ///
-    /// - Parameter body: gets the archive's part; nil if the rows are not archived.
     private func guarded(
         _ part: inout ArchivePart?, _ body: (ArchivePart?) throws -> BatchDeleteResult
     ) throws -> BatchDeleteResult {

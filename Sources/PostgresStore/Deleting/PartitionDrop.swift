@@ -121,8 +121,6 @@ struct PartitionDrop {
     /// exclusively, for some milliseconds: a commit releases its locks before it removes files. Nobody can create a trigger or a policy
     /// until the transaction ends. The transaction waits at most 50 ms for a lock, because later sessions would queue behind it. Source:
     /// PostgreSQL manual, "Explicit Locking".
-    ///
-    /// - Parameter mustLeave: the date by which a row must stay readable. If none would, the call drops nothing and fails.
     private func drop(_ parts: [Leaf], of partitions: Partitions, mustLeave: DateAttribute?) throws -> Int? {
         try session.batch("dropping the partitions \(parts.map(\.name).joined(separator: ", "))", waitsBriefly: true) {
             if table.isDistributed { try session.execute(script: [CitusSQL.propagatesDrops] + CitusSQL.briefWait) }

@@ -6,10 +6,6 @@ extension PostgresDatabase {
     ///
     /// The row that was left after the last batch is checked first, or the chunk that had one. Without an index, a search in each batch
     /// would read again what was deleted before, and of a hypertable it would plan for all chunks.
-    ///
-    /// - Parameters:
-    ///   - date: the date by which rows are readable; nil if no row must be left.
-    ///   - condition: the condition of the rows to delete.
     func requireRest(of table: PostgresTable, by date: DateAttribute?, besides condition: SQLFragment = .never) throws {
         guard let date else { return }
         let scope = RowScope(table)

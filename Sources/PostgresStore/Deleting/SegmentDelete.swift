@@ -72,8 +72,6 @@ struct CompressedChunks {
     ///
     /// Source: TimescaleDB documentation, "timescaledb.max_tuples_decompressed_per_dml_transaction"; in the tables of batches, the columns
     /// `_ts_meta_count` and `_ts_meta_min_1`.
-    ///
-    /// - Parameter dropped: the chunks to drop, by `oid`.
     func parts(before: Instant, besides dropped: Set<Int> = []) throws -> SegmentParts {
         let chunks = try session.rows(TimescaleSQL.compressedChunks(scope.table)).filter {
             try !dropped.contains($0.int("relid"))

@@ -104,8 +104,6 @@ extension BatchDelete {
     }
 
     /// Whether rows that cannot be divided are as few as may still be deleted.
-    ///
-    /// - Parameter count: the number of the rows; nil to count them.
     func fits(_ rows: SQLFragment, counted count: Int? = nil) throws -> Bool {
         guard let limit = request.allowedRows else { return true }
         return try count ?? countRows(rows) <= limit
@@ -124,11 +122,6 @@ extension BatchDelete {
     }
 
     /// Counts the rows of a condition in slices of equal length, or in a single slice if they have the same date or are few.
-    ///
-    /// - Parameters:
-    ///   - ends: the known ends; nil to find them.
-    ///   - limit: the number of rows that need not be divided.
-    ///   - start: the start of the first slice.
     private func slices(
         of condition: SQLFragment, _ date: DateSQL, knowing known: DateEnds? = nil, atOnce limit: Int = 0,
         from start: String? = nil

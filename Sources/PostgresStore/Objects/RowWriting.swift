@@ -21,8 +21,6 @@ extension PostgresDatabase {
     }
 
     /// Inserts rows with the same attributes, in their order, from lists of their values.
-    ///
-    /// - Parameter target: the table in SQL; nil: that of the scope.
     func insertion(
         of rows: some Collection<[String: StoreValue]>, _ scope: RowScope, _ onConflict: ConflictPolicy,
         into target: String? = nil
@@ -53,8 +51,6 @@ extension PostgresDatabase {
     }
 
     /// The ON CONFLICT clause for a key that exists already.
-    ///
-    /// - Parameter scope: the scope whose alias the rows have.
     func conflictClause(_ policy: ConflictPolicy, _ names: [String], _ scope: RowScope) throws -> SQLFragment {
         let table = scope.table
         switch policy {
@@ -80,8 +76,6 @@ extension PostgresDatabase {
     }
 
     /// Whether a row has all values of a new row, so that replacing it would change nothing.
-    ///
-    /// - Parameter source: where to look for the row; nil for the table.
     func isStored(_ values: [String: StoreValue], _ scope: RowScope, in source: String? = nil) throws -> Bool {
         guard !values.isEmpty else { return false }
         let same = try named(values, scope).map { attribute, value in

@@ -12,8 +12,6 @@ struct OverridingDelete {
     /// the declared actions of these keys have no effect. The schema's rules for other rows still apply. All parts of the statement see one
     /// state of the database. The transaction must be REPEATABLE READ, so that it fails if others change these rows meanwhile. Source:
     /// PostgreSQL manual, "Data-Modifying Statements in WITH".
-    ///
-    /// - Parameter part: archives the rows; nil if they are not archived.
     func execute(_ part: ArchivePart?) throws -> BatchDeleteResult {
         guard work.method == .whole, !reach.losing[0].isDistributed else {
             throw StoreError(

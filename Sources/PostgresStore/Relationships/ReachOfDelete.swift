@@ -84,8 +84,6 @@ struct ReachOfDelete {
     }
 
     /// Whether a cascade, or the delete itself, can delete rows of a table.
-    ///
-    /// - Parameter byCascade: whether only cascades count.
     func takes(_ table: PostgresTable, byCascade: Bool = false) throws -> Bool {
         try losing.dropFirst(byCascade ? 1 : 0).contains { try session.areRelated(table, $0) }
     }

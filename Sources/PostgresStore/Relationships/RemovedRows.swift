@@ -26,11 +26,6 @@ struct RemovedRows {
     }
 
     /// Adds a delete of the rows of a condition.
-    ///
-    /// - Parameters:
-    ///   - chosen: the chosen rows among these, as the end of a query.
-    ///   - source: the rows for a FROM clause.
-    ///   - isBatch: whether the rows are few, so that to look each place up is cheaper than to read all rows.
     mutating func add(
         _ condition: SQLFragment, _ chosen: SQLFragment = "", from source: String, _ reach: ReachOfDelete,
         isBatch: Bool = false

@@ -55,8 +55,6 @@ struct NewestRowsQuery {
     }
 
     /// A query for kept rows that have gone or changed.
-    ///
-    /// - Parameter numbers: a list of numbers of groups.
     func changed(in numbers: String?) -> SQLFragment {
         "SELECT 1 FROM \(table) AS listed WHERE listed.h = ANY ("
             + .bound(numbers, "int8[]") + ") AND NOT " + isThere + " LIMIT 1"

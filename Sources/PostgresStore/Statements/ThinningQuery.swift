@@ -85,8 +85,6 @@ struct ThinningQuery {
     }
 
     /// The condition that each bucket of a row still has its picks, on the right side of the row.
-    ///
-    /// - Parameter picks: the table of the picks.
     func isBesidePicks(_ picks: String) -> SQLFragment {
         let pick = (["value"] + keys).map { "picked.\($0)" }.joined(separator: ", ")
         let found = thinning.pick.ends.enumerated().map { place, end in
@@ -117,10 +115,6 @@ struct ThinningQuery {
     }
 
     /// Queries for picks that have gone or changed, one for each tier.
-    ///
-    /// - Parameters:
-    ///   - touched: a list of numbers of groups, and for each tier a list of its bucket for each group.
-    ///   - picks: the table of the picks.
     func changed(in touched: TouchedBuckets, _ picks: String) -> [SQLFragment] {
         thinning.tiers.indices.map { tier in
             "SELECT 1 FROM (SELECT DISTINCT * FROM unnest(" + .bound(touched[0], "int8[]") + ", "

@@ -332,8 +332,8 @@ extension PostgresDatabase {
     /// The setting with which the server does not log changes for aggregates, from TimescaleDB 2.28 on.
     static let skipsLog = "timescaledb.skip_cagg_invalidation"
 
-    /// Runs a statement that deletes rows of a hypertable, and perhaps copies them to an archive, so that the server does not log it as a change. It deletes
-    /// compressed rows one by one, because the server logs its direct deletes of compressed batches in any case.
+    /// Runs a statement that deletes rows of a hypertable so that the server does not log it as a change. It deletes compressed rows one by
+    /// one, because the server logs its direct deletes of compressed batches in any case.
     ///
     /// - Parameter isUnlogged: whether the table has aggregates and the delete changes no other rows. What a trigger writes must be logged.
     func unlogged<T>(_ isUnlogged: Bool, _ body: () throws -> T) throws -> T {

@@ -7,8 +7,6 @@ extension SurveyRows {
     ///
     /// One pass assigns every row to one of a few groups: readable or why not, expired, matching the filter, kept, another rule's. With a
     /// date index or a BRIN index, only expired and unreadable rows are read; if all rows must be counted, the server counts them.
-    ///
-    /// - Parameter guards: what prevents reading partitions by their own names; nil if nothing does.
     func count(_ guards: TableGuards?, into survey: inout Findings) throws {
         let notKept = try request.notSpared.map { try session.condition($0, scope) } ?? .always
         let others = try request.notPreceding(scope, session)
