@@ -98,11 +98,7 @@ extension PostgresReader {
         } catch let outcome as Rejection {
             return outcome.isIgnored ? .ignored : .rejected(outcome.reason)
         } catch {
-            let storeError = StoreError(error, store: name, doing: "rehearsing a row of \(entity)")
-            guard storeError.engineCode != nil, [.constraint, .unsupported].contains(storeError.kind) else {
-                throw storeError
-            }
-            return .rejected(storeError.message)
+            return .rejected(try refusal(error, entity))
         }
     }
 

@@ -102,6 +102,19 @@ extension PostgresDatabase {
         guard !holds.isEmpty else { return nil }
         return (try Holds(session: self, all: holds).areSpared(by: nil, scope), holds.refusalToReplace)
     }
+
+    /// Why the server refuses a row, in its words. Throws any other error.
+    func refusal(_ error: any Error, _ entity: String) throws(StoreError) -> String {
+        let error = StoreError(error, store: name, doing: "adding a row to \(entity)")
+        guard let code = error.engineCode, [.constraint, .unsupported].contains(error.kind) else { throw error }
+        var text = error.message.firstRange(of: ": ").map { String(error.message[$0.upperBound...]) } ?? error.message
+        if let undone = text.firstRange(of: "the transaction is rolled back: ") { text.removeSubrange(undone) }
+        // The value would appear in `invalid input syntax for type integer: "abc"`.
+        if code.hasPrefix("SQLSTATE 22"), let quote = text.firstRange(of: ": \"") {
+            text = String(text[..<quote.lowerBound])
+        }
+        return text
+    }
 }
 
 extension PostgresWriter {
@@ -117,11 +130,7 @@ extension PostgresWriter {
             }
             return changed > 0 || onConflict != .ignore ? .saved : .ignored
         } catch {
-            let storeError = StoreError(error, store: name, doing: "adding a row to \(entity)")
-            guard storeError.engineCode != nil, [.constraint, .unsupported].contains(storeError.kind) else {
-                throw storeError
-            }
-            return .rejected(Self.reason(storeError))
+            return .rejected(try refusal(error, entity))
         }
     }
 
@@ -144,11 +153,8 @@ extension PostgresWriter {
             }
             return inserted
         } catch {
-            let storeError = StoreError(error, store: name, doing: "adding rows to \(entity)")
             // 21000: two rows have the same key, and one statement cannot replace a row twice.
-            let isOfOneRow =
-                [.constraint, .unsupported].contains(storeError.kind) || storeError.engineCode == "SQLSTATE 21000"
-            guard storeError.engineCode != nil, isOfOneRow else { throw storeError }
+            if (error as? StoreError)?.engineCode != "SQLSTATE 21000" { _ = try refusal(error, entity) }
             return nil
         }
     }
@@ -170,17 +176,5 @@ extension PostgresWriter {
         }
         if start < rows.count { portions.append(rows[start...]) }
         return portions
-    }
-
-    /// The server's message without the name of the operation.
-    private static func reason(_ error: StoreError) -> String {
-        guard let colon = error.message.firstRange(of: ": ") else { return error.message }
-        var text = String(error.message[colon.upperBound...])
-        if let undone = text.firstRange(of: "the transaction is rolled back: ") { text.removeSubrange(undone) }
-        // The value would appear in `invalid input syntax for type integer: "abc"`.
-        if error.engineCode?.hasPrefix("SQLSTATE 22") == true, let quote = text.firstRange(of: ": \"") {
-            text = String(text[..<quote.lowerBound])
-        }
-        return text
     }
 }
