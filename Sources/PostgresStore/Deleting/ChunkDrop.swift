@@ -1,17 +1,13 @@
 import PriceStore
 
 /// The drop of whole chunks of a hypertable.
-struct ChunkDrop {
-    let session: PostgresWriter
-    let table: PostgresTable
-    let range: DateRange
-
+extension PartitionDrop {
     /// Drops the oldest wholly expired chunks of a hypertable, in a batch of its own. It is nil if there are none, or if their rows must be
     /// deleted one by one.
     ///
     /// While the hypertable is locked, other sessions can read and write it. Nobody can create a chunk, a trigger or a policy until the
     /// transaction ends, and nobody else can use the chunks that are counted.
-    func dropNext(_ work: DeleteWork) throws -> BatchDeleteResult? {
+    func dropNextChunks(_ work: DeleteWork, _ range: DateRange) throws -> BatchDeleteResult? {
         let scope = RowScope(table)
         let (attribute, date) = try (scope.attribute(range.date.name), scope.date(range.date))
         guard let before = range.before, date.reading == .ordered,
@@ -22,7 +18,7 @@ struct ChunkDrop {
         let dropped = try session.batch("dropping chunks of \(table.name)", waitsBriefly: true) {
             () -> (chunks: [Leaf], rowCount: Int, areAll: Bool)? in
             try session.execute("LOCK TABLE ONLY \(table.sql) IN SHARE UPDATE EXCLUSIVE MODE")
-            let (chunks, areAll) = try next(date, before)
+            let (chunks, areAll) = try nextChunks(date, before)
             guard let first = chunks.first?.bounds, let last = chunks.last?.bounds else { return nil }
             try session.execute("LOCK TABLE \(chunks.map(\.sql).joined(separator: ", ")) IN ACCESS EXCLUSIVE MODE")
             guard try session.guards(of: table)?.dropObstacle == nil else { return nil }
@@ -63,7 +59,7 @@ struct ChunkDrop {
     private static let mostChunkBytes = 256 << 20
 
     /// The oldest expired chunks for one batch, and whether these are all. No other chunk lies between them.
-    private func next(_ date: DateSQL, _ before: Instant) throws -> (chunks: [Leaf], areAll: Bool) {
+    private func nextChunks(_ date: DateSQL, _ before: Instant) throws -> (chunks: [Leaf], areAll: Bool) {
         let chunks = try Chunks(of: table, date, session)
         let places = try chunks.expired(before: before)
         var found: [Leaf] = []

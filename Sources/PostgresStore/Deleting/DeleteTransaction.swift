@@ -40,10 +40,10 @@ extension PostgresWriter {
 
 /// The transaction of a batch: its locks, its deletes, and the copies, counts and checks around them.
 struct DeleteTransaction {
-    private let session: PostgresWriter
-    private let work: DeleteWork
-    private let table: PostgresTable
-    private let reach: ReachOfDelete
+    let session: PostgresWriter
+    let work: DeleteWork
+    let table: PostgresTable
+    let reach: ReachOfDelete
     private let firesTriggers: Bool
     /// The parts of the condition whose kept rows are listed in temporary tables.
     private let listed: [Keeper]
@@ -108,7 +108,7 @@ struct DeleteTransaction {
                 .unsupported, store: session.name,
                 message: "rows of \(work.fetchRequest.entity) become candles only if no other rows refer to them")
         }
-        let result = try guarded(&part) { try OverridingDelete(session: session, work: work, reach: reach).execute($0) }
+        let result = try guarded(&part, deleteOverriding)
         try part?.checkAll(result)
         if result.deletedCount > 0 { try session.requireRest(of: table, by: work.mustLeave) }
         return result

@@ -75,9 +75,7 @@ struct PartitionDrop {
             let range = work.fetchRequest.predicate.dateRange, work.fetchRequest.predicate == .date(range)
         else { return nil }
         do {
-            guard !table.isHypertable else {
-                return try ChunkDrop(session: session, table: table, range: range).dropNext(work)
-            }
+            if table.isHypertable { return try dropNextChunks(work, range) }
             let partitions = try session.partitions(of: table)
             let (parts, areAll) = try next(of: partitions, range)
             guard let first = parts.first, let rowCount = try drop(parts, of: partitions, mustLeave: work.mustLeave)

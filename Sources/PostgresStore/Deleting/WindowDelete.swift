@@ -39,33 +39,29 @@ extension BatchDelete {
             (after, last) = span
         }
         let place = "\(RowScope.alias).ctid"
-        var window = after.map { "\(place) > " + .bound($0, "tid") } ?? .always
-        if let limit = request.fetchRequest.fetchLimit {
-            guard let end = try windowEnd(of: leaf, after: after, mostRows: limit),
-                Self.isBefore(last, after)
-            else { return next(behind: index, of: leaves) }
-            window = .all([window, "\(place) <= " + .bound(end, "tid")])
-            var rows = SQLFragment.all([window, condition])
-            let source: SQLFragment = "ONLY \(leaf.sql) AS \(RowScope.alias)"
-            // To name the rows takes three times as long as to delete them.
-            if let most = request.allowedRows, most < limit,
-                try connection.count("SELECT count(*) FROM " + source + rows.whereClause) > most
-            {
-                let first = "SELECT ctid FROM " + source + rows.whereClause + " LIMIT \(most)"
-                rows = .all([rows, "\(place) = ANY (ARRAY(" + first + "))"])
-            }
-            try delete(rows, from: "ONLY \(leaf.sql)")
-            return BatchContinuation(
-                position: [.integer(Int64(leaf.oid)), .text(end)] + (last.map { [.text($0)] } ?? []))
+        let limit = request.fetchRequest.fetchLimit ?? .max
+        guard let end = try windowEnd(of: leaf, after: after, mostRows: limit), Self.isBefore(last, after) else {
+            return next(behind: index, of: leaves)
         }
-        try delete(.all([window, condition]), from: "ONLY \(leaf.sql)")
-        return next(behind: index, of: leaves)
+        let window = (after.map { ["\(place) > " + .bound($0, "tid")] } ?? []) + ["\(place) <= " + .bound(end, "tid")]
+        var rows = SQLFragment.all(window + [condition])
+        let source: SQLFragment = "ONLY \(leaf.sql) AS \(RowScope.alias)"
+        // To name the rows takes three times as long as to delete them.
+        if let most = request.allowedRows, most < limit,
+            try connection.count("SELECT count(*) FROM " + source + rows.whereClause) > most
+        {
+            let first = "SELECT ctid FROM " + source + rows.whereClause + " LIMIT \(most)"
+            rows = .all([rows, "\(place) = ANY (ARRAY(" + first + "))"])
+        }
+        try delete(rows, from: "ONLY \(leaf.sql)")
+        return BatchContinuation(
+            position: [.integer(Int64(leaf.oid)), .text(end)] + (last.map { [.text($0)] } ?? []))
     }
 
     /// The place of the last expired row of a real table, and a place before all of them, by a BRIN index. It is nil without such an
     /// index; `last` is nil if there is no such row. Rows that expire later wait for the next run.
     private func blocks(of leaf: Leaf) throws -> (after: String?, last: String?)? {
-        guard request.fetchRequest.fetchLimit != nil, let date, date.reading == .ordered,
+        guard let date, date.reading == .ordered,
             let range = request.fetchRequest.predicate.dateRange, scope.table.blockIndex(date.date) != nil
         else { return nil }
         let found = try connection.onlyRow(

@@ -1,19 +1,15 @@
 import PriceStore
 
 /// A delete whose request overrides the declared delete rules with `cascade` or `nullify`.
-struct OverridingDelete {
-    let session: PostgresDatabase
-    let work: DeleteWork
-    let reach: ReachOfDelete
-
+extension DeleteTransaction {
     /// Deletes the rows of a request, and deletes or changes the rows that refer to them, in one statement.
     ///
     /// The server checks foreign keys at the end of a statement. By then the referring rows are deleted or have lost their reference, so
     /// the declared actions of these keys have no effect. The schema's rules for other rows still apply. All parts of the statement see one
     /// state of the database. The transaction must be REPEATABLE READ, so that it fails if others change these rows meanwhile. Source:
     /// PostgreSQL manual, "Data-Modifying Statements in WITH".
-    func execute(_ part: ArchivePart?) throws -> BatchDeleteResult {
-        guard work.method == .whole, !reach.losing[0].isDistributed else {
+    func deleteOverriding(_ part: ArchivePart?) throws -> BatchDeleteResult {
+        guard work.method == .whole, !table.isDistributed else {
             throw StoreError(
                 .unsupported, store: session.name,
                 message: "`relationships: \(work.relationships.rawValue)` is carried out in one statement",
@@ -22,7 +18,7 @@ struct OverridingDelete {
         var removed = RemovedRows(session)
         try removed.add(work.request)
         let predicted = try removed.counts()
-        let scope = RowScope(reach.losing[0])
+        let scope = RowScope(table)
         let own = try session.condition(work.fetchRequest.predicate, scope)
         if let cutoff = work.materializedBefore, scope.table.isHypertable,
             let range = work.fetchRequest.predicate.dateRange
@@ -36,7 +32,7 @@ struct OverridingDelete {
         guard deletedCount == predicted.named else {
             throw StoreError(
                 .constraint, store: session.name,
-                message: "a trigger kept rows of \(reach.losing[0].name), but not the rows that refer to them: "
+                message: "a trigger kept rows of \(table.name), but not the rows that refer to them: "
                     + "nothing of this batch is deleted")
         }
         return BatchDeleteResult(
@@ -66,7 +62,6 @@ struct OverridingDelete {
     /// The statements that clear references of remaining rows to deleted rows, one for each table.
     private func taking(_ removed: RemovedRows) throws -> [String] {
         guard reach.override == .nullify else { return [] }
-        let table = reach.losing[0]
         let keys = Dictionary(grouping: table.entity.incomingRelationships, by: \.source)
         return try keys.sorted { $0.key < $1.key }.map { source, keys in
             let row = RowScope(try session.requireTable(source))
