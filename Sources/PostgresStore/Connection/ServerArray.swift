@@ -2,23 +2,13 @@
 enum ServerArray {
     /// The text of an array of elements. A nil element is NULL.
     static func text(_ elements: some Sequence<String?>) -> String {
-        var text = "{"
-        var isFirst = true
-        for element in elements {
-            if !isFirst { text += "," }
-            isFirst = false
-            guard let element else {
-                text += "NULL"
-                continue
-            }
-            text += "\""
-            for character in element.unicodeScalars {
-                if character == "\"" || character == "\\" { text += "\\" }
-                text.unicodeScalars.append(character)
-            }
-            text += "\""
+        let texts = elements.map { element in
+            guard let element else { return "NULL" }
+            guard element.utf8.contains(where: { [34, 92].contains($0) }) else { return "\"\(element)\"" }
+            let escaped = element.unicodeScalars.map { $0 == "\"" || $0 == "\\" ? "\\\($0)" : "\($0)" }
+            return "\"\(escaped.joined())\""
         }
-        return text + "}"
+        return "{\(texts.joined(separator: ","))}"
     }
 
     /// The elements of an array without nesting.
