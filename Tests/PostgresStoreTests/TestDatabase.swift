@@ -79,6 +79,13 @@ extension DateAttribute {
     }
 }
 
+extension PostgresDatabase {
+    /// Carries out several statements in one message.
+    func execute(script statements: [String]) throws {
+        _ = try link.execute(script: statements.joined(separator: "; "))
+    }
+}
+
 extension TestDatabase {
     /// Carries out several statements in one message.
     func run(script: String) throws { try connection().execute(script: [script]) }

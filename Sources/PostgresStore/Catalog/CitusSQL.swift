@@ -16,16 +16,16 @@ enum CitusSQL {
     }
 
     /// With these settings, later `SET LOCAL` statements also apply to the workers, which wait for a lock no longer than the coordinator.
-    static let briefWait = [
+    static let briefWait: [SQLFragment] = [
         "SET LOCAL citus.propagate_set_commands = 'local'", "SET LOCAL lock_timeout = \(PostgresDatabase.briefWait)",
     ]
 
     /// With this setting, a drop also applies to the workers.
-    static let propagatesDrops = "SET LOCAL citus.enable_ddl_propagation = on"
+    static let propagatesDrops: SQLFragment = "SET LOCAL citus.enable_ddl_propagation = on"
 
     /// Uses two sessions per worker for a statement: its shards are processed in parallel, and connections of the workers remain for
     /// others.
-    static let sessionsPerWorker = "SET LOCAL citus.max_adaptive_executor_pool_size = 2"
+    static let sessionsPerWorker: SQLFragment = "SET LOCAL citus.max_adaptive_executor_pool_size = 2"
 
     /// Ends the transactions that lost sessions have prepared on the workers. Their rows stay locked until then. The coordinator's own
     /// daemon runs it only once a minute.

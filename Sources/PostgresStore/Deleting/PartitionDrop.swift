@@ -121,7 +121,9 @@ struct PartitionDrop {
     /// PostgreSQL manual, "Explicit Locking".
     private func drop(_ parts: [Leaf], of partitions: Partitions, mustLeave: DateAttribute?) throws -> Int? {
         try session.batch("dropping the partitions \(parts.map(\.name).joined(separator: ", "))", waitsBriefly: true) {
-            if table.isDistributed { try session.execute(script: [CitusSQL.propagatesDrops] + CitusSQL.briefWait) }
+            if table.isDistributed {
+                for setting in [CitusSQL.propagatesDrops] + CitusSQL.briefWait { try session.execute(setting) }
+            }
             let list = parts.map(\.sql).joined(separator: ", ")
             let parents = Set(parts.map(partitions.parent)).sorted().map { "ONLY \($0)" }
             let divided = [table.sql] + partitions.all.filter(\.isPartitioned).map(\.sql)

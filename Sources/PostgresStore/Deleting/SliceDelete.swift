@@ -78,7 +78,7 @@ extension BatchDelete {
         // A plan for any dates would read all partitions.
         try connection.execute("SET LOCAL plan_cache_mode = force_custom_plan")
         if scope.table.isDistributed {
-            try connection.execute(script: [CitusSQL.sessionsPerWorker] + CitusSQL.briefWait)
+            for setting in [CitusSQL.sessionsPerWorker] + CitusSQL.briefWait { try connection.execute(setting) }
         }
         let began = ContinuousClock.now
         let deletedCount = try delete(rows)
