@@ -103,7 +103,7 @@ extension PostgresDatabase {
     ) throws(StoreError) -> [AggregateBuckets] {
         try run("reading the aggregates of \(entity)") {
             guard let table = try table(entity), table.isHypertable,
-                let attribute = table.entity.attribute(named: date.name), try chunkColumn(table) == attribute.name,
+                let attribute = table.entity.attribute(named: date.name), table.chunkColumn == attribute.name,
                 table.type(attribute).isDate == (date.encoding == .native)
             else { return [] }
             let sql = try RowScope(table).date(date)

@@ -154,6 +154,9 @@ extension PostgresDatabase {
             schema: try row.isTrue("is_visible") ? nil : row.text("nspname"))
         if try row.isTrue("is_part") { entity.containers = try containers(oid) }
         entity.uniqueAttributes = indexes.compactMap(\.uniqueAttribute)
+        let hypertable =
+            try hasExtension("timescaledb")
+            ? self.row(TimescaleSQL.hypertable(schema: schema, relation: relation)) : nil
         var table = PostgresTable(
             store: self.name, oid: oid, schema: schema, relation: relation, entity: entity,
             types: Dictionary(uniqueKeysWithValues: columns.map { ($0.attribute.name, $0.type) }),
@@ -164,8 +167,7 @@ extension PostgresDatabase {
             indexes: indexes, isPartitioned: isPartitioned,
             hasChildren: try !isPartitioned && (aggregate != nil || row.isTrue("relhassubclass")),
             isDistributed: try hasExtension("citus") && exists(CitusSQL.isDistributed(oid)),
-            isHypertable: try hasExtension("timescaledb")
-                && exists(TimescaleSQL.isHypertable(schema: schema, relation: relation)),
+            isHypertable: hypertable != nil, chunkColumn: try hypertable?.optionalText("chunk_column"),
             aggregate: aggregate, isColumnar: try row.isTrue("is_columnar"), isPartition: isPartition,
             lockMode: try row.optionalText("lock_mode"))
         table.localRows = try localRows(of: table)

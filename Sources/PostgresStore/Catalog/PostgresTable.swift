@@ -19,6 +19,8 @@ struct PostgresTable {
     /// Whether it is a Citus table spread over several servers.
     let isDistributed: Bool
     let isHypertable: Bool
+    /// The column that divides a hypertable into chunks; nil if a function of it does.
+    let chunkColumn: String?
     /// The aggregate, in SQL, whose rows this hypertable holds; nil for any other table.
     var aggregate: String?
     /// The rows of its partitions on this server, as a query in SQL, if other partitions are foreign tables; nil for any other table.

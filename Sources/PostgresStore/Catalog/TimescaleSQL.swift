@@ -11,16 +11,12 @@ enum TimescaleSQL {
 
     static func isOf(_ table: PostgresTable) -> SQLFragment { isOf(schema: table.schema, relation: table.relation) }
 
-    static func isHypertable(schema: String, relation: String) -> SQLFragment {
-        "SELECT 1 FROM _timescaledb_catalog.hypertable h WHERE h.compression_state <> 2 AND "
+    /// Finds a row if a table is a hypertable: the column that divides it into chunks, or NULL if a function partitions its values.
+    static func hypertable(schema: String, relation: String) -> SQLFragment {
+        "SELECT (SELECT CASE WHEN d.num_slices IS NULL AND d.partitioning_func IS NULL THEN d.column_name END "
+            + "FROM _timescaledb_catalog.dimension d WHERE d.hypertable_id = h.id ORDER BY d.id LIMIT 1) AS chunk_column "
+            + "FROM _timescaledb_catalog.hypertable h WHERE h.compression_state <> 2 AND "
             + isOf(schema: schema, relation: relation)
-    }
-
-    /// Finds the column that divides a hypertable into chunks, unless a function partitions its values.
-    static func primaryDimension(_ table: PostgresTable) -> SQLFragment {
-        "SELECT column_name FROM (SELECT d.* FROM _timescaledb_catalog.dimension d "
-            + "JOIN _timescaledb_catalog.hypertable h ON h.id = d.hypertable_id WHERE " + isOf(table)
-            + " ORDER BY d.id LIMIT 1) AS first WHERE num_slices IS NULL AND partitioning_func IS NULL"
     }
 
     /// Finds the first dimension of a hypertable: the column's name and type, and the length of a chunk.

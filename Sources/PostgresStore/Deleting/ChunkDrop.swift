@@ -10,8 +10,7 @@ extension PartitionDrop {
     func dropNextChunks(_ work: DeleteWork, _ range: DateRange) throws -> BatchDeleteResult? {
         let scope = RowScope(table)
         let (attribute, date) = try (scope.attribute(range.date.name), scope.date(range.date))
-        guard let before = range.before, date.reading == .ordered,
-            try session.chunkColumn(table) == attribute.name,
+        guard let before = range.before, date.reading == .ordered, table.chunkColumn == attribute.name,
             let functions = try session.schema(ofExtension: "timescaledb")
         else { return nil }
         let began = ContinuousClock.now
@@ -22,6 +21,7 @@ extension PartitionDrop {
             guard let first = chunks.first?.bounds, let last = chunks.last?.bounds else { return nil }
             try session.execute("LOCK TABLE \(chunks.map(\.sql).joined(separator: ", ")) IN ACCESS EXCLUSIVE MODE")
             guard try session.guards(of: table)?.dropObstacle == nil else { return nil }
+            try session.requireSchema(of: [table], since: "the plan was made: nothing is dropped")
             if let cutoff = work.materializedBefore {
                 let (low, high) = (
                     SQLFragment.bound(first.lower, date.orderType), SQLFragment.bound(last.upper, date.orderType)

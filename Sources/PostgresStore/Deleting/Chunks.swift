@@ -1,12 +1,5 @@
 import PriceStore
 
-extension PostgresDatabase {
-    /// The column that divides a hypertable into chunks; nil if a function of it does.
-    func chunkColumn(_ table: PostgresTable) throws -> String? {
-        try texts(TimescaleSQL.primaryDimension(table)).first
-    }
-}
-
 /// The chunks of a hypertable, and what their ranges prove about their rows.
 struct Chunks {
     private let session: PostgresDatabase

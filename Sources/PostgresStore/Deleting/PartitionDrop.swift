@@ -19,7 +19,7 @@ extension SurveyQuery {
         let column = try rows.scope.attribute(request.date.name).name
         guard rows.date.reading == .ordered else { return "the order of \(column) is not that of its dates" }
         if table.isHypertable {
-            guard try rows.isByChunks() else { return "its chunks are not ranges of \(column)" }
+            guard rows.isByChunks else { return "its chunks are not ranges of \(column)" }
         } else {
             let partitions = try session.partitions(of: table)
             if let foreign = partitions.all.first(where: \.isForeign) { return "\(foreign.name) is a foreign table" }

@@ -68,7 +68,7 @@ struct Aggregates {
     func loss(_ rows: SurveyRows, expiredCount: Int) throws -> Survey.AggregateLoss? {
         let aggregates = try direct(by: rows.date)
         guard let first = aggregates.first else { return nil }
-        guard try rows.isByChunks(), rows.date.reading == .ordered else {
+        guard rows.isByChunks, rows.date.reading == .ordered else {
             return Survey.AggregateLoss(
                 "the rule uses \(rows.request.date.name), and it is unknown which of the \(expiredCount.counted("expired row")) the "
                     + "continuous aggregate \(first.name) has, because its buckets are not ranges of these dates")
@@ -319,7 +319,7 @@ struct Aggregates {
                 "the server has a retention policy of its own on \(table.name) (job \(try job.int("id"))), which drops chunks "
                 + "older than \(offset)"
             // A check has no cutoff, and the server goes by the time of the chunks.
-            guard rows.cutoff > rows.date.date.earliest, rows.date.reading == .ordered, try rows.isByChunks() else {
+            guard rows.cutoff > rows.date.date.earliest, rows.date.reading == .ordered, rows.isByChunks else {
                 return text
             }
             let isLess = try isOffset(offset, before: rows.cutoff, rows)

@@ -22,7 +22,7 @@ extension SurveyRows {
             // The index counts the certain rows. Only the doubtful ones are read.
             let doubtful = try readGroups(notKept: notKept, others: others, among: date.mayBeUnreadable)
                 .filter { !$0.isReadable }
-            let countsChunks = try scope.table.isHypertable && guards?.countObstacle == nil && isByChunks()
+            let countsChunks = isByChunks && guards?.countObstacle == nil
             let expired = try countsChunks ? expiredChunks() : expiredGroup()
             try fill(&survey, from: doubtful + [expired])
         } else {

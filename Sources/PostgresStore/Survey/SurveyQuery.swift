@@ -71,7 +71,7 @@ struct SurveyQuery {
                 "the partition \(foreign) of \(table.name) is a foreign table. Beside it rows are only deleted: without an archive, "
                 + "candles, `max_rows` and rows that refer to them"
         }
-        if table.isHypertable, try session.chunkColumn(table) == nil {
+        if table.isHypertable, table.chunkColumn == nil {
             return
                 "the chunks of \(table.name) are ranges of a partitioning function, and TimescaleDB leaves out rows between "
                 + "two dates where the function changes their order"
@@ -188,7 +188,7 @@ struct SurveyQuery {
         let chunks = try Chunks(of: table, rows.date, session)
         let deletion = try session.condition(rows.request.expired, rows.scope)
         var frozen = chunks.all.filter(\.isFrozen)
-        if !frozen.isEmpty, try rows.isByChunks() {
+        if !frozen.isEmpty, rows.isByChunks {
             let areReached = try rows.date.areTrue(
                 rows.date.mayBeBefore(rows.cutoff), of: frozen.map(\.bounds), session)
             frozen = zip(frozen, areReached).filter { $0.bounds == nil || $1 }.map(\.0)
@@ -222,7 +222,7 @@ struct SurveyQuery {
                 + "timescaledb.max_tuples_decompressed_per_dml_transaction allows \(limit)"
             let setting = "ALTER ROLE … SET timescaledb.max_tuples_decompressed_per_dml_transaction = \(excess)"
             survey.remedy = "raise that limit for the user of the job (\(setting))"
-            if try rows.isByChunks() { survey.remedy? += ", or choose a cutoff at the end of a chunk (`align`)" }
+            if rows.isByChunks { survey.remedy? += ", or choose a cutoff at the end of a chunk (`align`)" }
         }
     }
 
@@ -311,8 +311,8 @@ struct SurveyRows {
     var cutoff: Instant { request.cutoff }
 
     /// Whether the date of the rule is the column that divides the table into chunks.
-    func isByChunks() throws -> Bool {
-        try session.chunkColumn(scope.table) == scope.attribute(request.date.name).name
+    var isByChunks: Bool {
+        scope.table.chunkColumn.map { scope.table.entity.attribute(named: request.date.name)?.name == $0 } ?? false
     }
 
     /// The rows for a FROM clause, with the parsed parts of their dates if needed.
