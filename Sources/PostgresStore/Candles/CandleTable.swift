@@ -196,29 +196,23 @@ extension BatchDelete {
         return gone.rows.count
     }
 
+    /// The deleted rows and the changed candles of this transaction, as the server counts them.
+    func changeCounts(_ rollup: Rollup) throws -> [Int] {
+        let target = [try connection.requireTable(rollup.target)]
+        let candles = ["inserted", "updated", "deleted"].map { connection.changeCount($0, target) }
+        return try connection.numbers(ofEach: [
+            connection.changeCount("deleted", [scope.table]), candles.joined(separator: " + "),
+        ])
+    }
+
     /// Throws if triggers deleted other rows, or changed other candles, than the batch itself. Each deleted row must become part of a
     /// candle, and a candle must agree with its rows.
-    mutating func withoutOtherChanges(
-        of rollup: Rollup, _ body: (inout BatchDelete) throws -> BatchContinuation?
-    ) throws -> BatchContinuation? {
-        let (rows, target) = ([scope.table], [try connection.requireTable(rollup.target)])
-        func changes() throws -> [Int] {
-            let candleChanges = ["inserted", "updated", "deleted"].map { connection.changeCount($0, target) }
-            return try connection.numbers(ofEach: [
-                connection.changeCount("deleted", rows), candleChanges.joined(separator: " + "),
-            ])
-        }
-        let before = try changes()
-        let result = try body(&self)
-        // Runs the deferred triggers, which would otherwise fire at the commit.
-        try connection.execute("SET CONSTRAINTS ALL IMMEDIATE")
-        let after = try changes()
-        guard after == [before[0] + deletedCount, before[1] + writtenCount] else {
+    func requireOwnChanges(_ rollup: Rollup, since before: [Int]) throws {
+        guard try changeCounts(rollup) == [before[0] + deletedCount, before[1] + writtenCount] else {
             throw StoreError(
                 .constraint, store: connection.name,
                 message: "a trigger of \(scope.table.name) or \(rollup.target) deletes rows or changes candles")
         }
-        return result
     }
 }
 

@@ -134,9 +134,11 @@ struct BatchDelete {
 
     /// Runs the request by its method, and returns where the next batch continues.
     mutating func run() throws -> BatchContinuation? {
-        let next = try deleteAll()
-        // Deferred triggers must act before the remaining rows are checked.
-        if firesTriggers { try connection.execute("SET CONSTRAINTS ALL IMMEDIATE") }
+        let before = try request.rollup.map(changeCounts)
+        let next = try deleteByMethod()
+        // Deferred triggers must act before the candles and the remaining rows are checked.
+        if firesTriggers || before != nil { try connection.execute("SET CONSTRAINTS ALL IMMEDIATE") }
+        if let rollup = request.rollup, let before { try requireOwnChanges(rollup, since: before) }
         if !touched.isEmpty {
             try connection.checkKept(keepers, scope, touched: touched, firesTriggers: firesTriggers)
         }
@@ -144,11 +146,6 @@ struct BatchDelete {
             try connection.requireRest(of: scope.table, by: request.mustLeave, besides: condition)
         }
         return next
-    }
-
-    private mutating func deleteAll() throws -> BatchContinuation? {
-        guard let rollup = request.rollup else { return try deleteByMethod() }
-        return try withoutOtherChanges(of: rollup) { try $0.deleteByMethod() }
     }
 
     private mutating func deleteByMethod() throws -> BatchContinuation? {
