@@ -99,16 +99,14 @@ struct DateSQL {
         return .all(["\(column) IS NOT NULL", readable(), isRight])
     }
 
-    /// The code of a row's date: 0 readable, 1 to 6 one of ``unreadableReasons``, 7 readable and before the instant.
-    func code(before cutoff: Instant) -> SQLFragment { Self.code(codes(before: cutoff)) }
-
     /// The code of the first condition that holds; 0 if none does.
     static func code(_ codes: [(condition: SQLFragment, code: Int)]) -> SQLFragment {
         let cases: [SQLFragment] = codes.map { "WHEN " + $0.condition + " THEN \($0.code)" }
         return "CASE " + .joined(cases, by: " ") + " ELSE 0 END"
     }
 
-    /// The conditions of ``code(before:)``. The first one that holds decides.
+    /// The code of a row's date, by the first condition that holds: 0 readable, 1 to 6 one of ``unreadableReasons``, 7 readable and before
+    /// the instant.
     func codes(before cutoff: Instant) -> [(condition: SQLFragment, code: Int)] {
         var codes: [(condition: SQLFragment, code: Int)] = [("\(column) IS NULL", 1)]
         switch reading {
@@ -132,7 +130,7 @@ struct DateSQL {
         return codes
     }
 
-    /// The reasons of ``code(before:)``, starting at 1.
+    /// The reasons of ``codes(before:)``, starting at 1.
     static let unreadableReasons: [Survey.Unreadable] = [
         .null, .wrongType, .notADate, .sentinel, .beforeEarliest, .afterLatest,
     ]

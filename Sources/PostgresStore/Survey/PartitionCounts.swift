@@ -34,7 +34,7 @@ extension SurveyRows {
         return groups
     }
 
-    /// The code of ``DateSQL/code(before:)`` that the bounds of a partition prove for all of its rows, by `oid`.
+    /// The code of ``DateSQL/codes(before:)`` that the bounds of a partition prove for all of its rows, by `oid`.
     private func provedCodes(_ leaves: [Leaf], _ bounds: [PartitionBounds?]) throws -> [Int: Int] {
         let areExpired = try date.areTrue(date.isWhollyBefore(cutoff), of: bounds, session)
         let areKept = try date.areTrue(date.isWhollyReadableAfter(cutoff), of: bounds, session)

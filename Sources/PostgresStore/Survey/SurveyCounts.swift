@@ -279,7 +279,7 @@ extension SurveyRows {
     private func readExample(_ code: Int) throws -> StoreValue {
         try session.onlyRow(
             "SELECT \(date.column) FROM " + from
-                + SQLFragment.all([filter, date.code(before: cutoff) + " = \(code)"]).whereClause
+                + SQLFragment.all([filter, DateSQL.code(date.codes(before: cutoff)) + " = \(code)"]).whereClause
                 + " LIMIT 1"
         ).value(at: 0)
     }
