@@ -21,6 +21,7 @@ package final class PriceFile {
         var configuration = Configuration()
         // A test may hold a transaction open to keep the store busy.
         configuration.allowsUnsafeTransactions = true
+        configuration.prepareDatabase { try $0.execute(sql: "PRAGMA synchronous = OFF") }
         queue = try DatabaseQueue(path: path, configuration: configuration)
         try execute("CREATE TABLE price (id INTEGER PRIMARY KEY, at INTEGER, symbol TEXT)")
         if indexed { try execute("CREATE INDEX price_at ON price (at)") }

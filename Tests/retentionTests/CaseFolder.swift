@@ -67,7 +67,7 @@ struct CaseFolder {
     ///
     /// - Parameter url: the store that all policies name in place of the file; nil: the file.
     func makeJob(url: String? = nil) throws -> LaunchedJob {
-        let job = try LaunchedJob("", policy: "")
+        let job = try LaunchedJob("", policy: "", inMemory: true)
         let files = FileManager.default.enumerator(at: folder, includingPropertiesForKeys: [.isRegularFileKey])
         for case let file as URL in files ?? .init()
         where try file.resourceValues(forKeys: [.isRegularFileKey]).isRegularFile == true {
@@ -128,7 +128,8 @@ struct CaseFolder {
     /// with a space belongs to the one above: where a long line is wrapped says nothing.
     private static func lines(_ text: String) -> [String] {
         var lines: [String] = []
-        for line in text.split(whereSeparator: \.isNewline) where !line.contains(#/^\d{4}-\d\d-\d\dT[\d:]+Z info /#) {
+        let atInfo = #/\d{4}-\d\d-\d\dT[\d:]+Z info /#
+        for line in text.split(whereSeparator: \.isNewline) where line.prefixMatch(of: atInfo) == nil {
             let words = line.split(whereSeparator: \.isWhitespace).joined(separator: " ")
             guard !words.isEmpty else { continue }
             if line.first == " ", !lines.isEmpty {
@@ -142,7 +143,7 @@ struct CaseFolder {
 
     /// A line `…` stands for any lines, and `…` in a line for any text.
     private static func fits(_ expected: [String], _ printed: [String]) -> Bool {
-        fits(expected, printed, any: "…") { fits(Array($0), Array($1), any: "…", isSame: ==) }
+        fits(expected.map(Array.init), printed.map(Array.init), any: ["…"]) { fits($0, $1, any: "…", isSame: ==) }
     }
 
     private static func fits<Part: Equatable>(

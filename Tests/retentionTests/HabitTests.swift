@@ -14,17 +14,18 @@ import Testing
             policy: Sample.policy(Sample.rule()).replacing(
                 "store: prices.sqlite", with: "store: { path: prices.sqlite, busy_timeout: 10ms }"))
         let lock = """
-            import sqlite3, sys, time
+            import os, sqlite3, time
             c = sqlite3.connect("prices.sqlite", isolation_level=None)
             c.execute("BEGIN EXCLUSIVE")
             open("locked", "w").close()
-            time.sleep(3)
+            while not os.path.exists("go"): time.sleep(0.05)
             """
         try job.folder.write(lock, to: "lock.py")
         let end = try LaunchedProgram.shell(
             """
             retention run -q; python3 lock.py & while [ ! -e locked ]; do sleep 0.05; done
-            retention run -q; echo $?; retention run -q --wait 1s; echo $?; retention run -q --wait 1min; echo $?; wait
+            retention run -q; echo $?; retention run -q --wait 1s; echo $?
+            (sleep 0.5; touch go) & retention run -q --wait 1min; echo $?; wait
             """, in: job.folder.url)
         #expect(end.output == "75\n75\n0\n", "\(end)")
         #expect(try job.number("SELECT count(*) FROM Price") == 20)
@@ -68,8 +69,6 @@ import Testing
         #expect(PolicyOption.hint(for: "retention.yaml") { _ in true } == nil)
         #expect(PolicyOption.hint(for: "b.yaml") { $0 == Self.installed } == nil)
     }
-
-    // MARK: Completions
 
     // MARK: Explanations
 

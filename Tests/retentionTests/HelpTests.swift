@@ -40,17 +40,19 @@ struct HelpTests {
         let policy = Sample.policy(
             Sample.rule(name: "yahoo-gold", entity: "YahooGoldPricePoint", date: "updateTime"),
             head: "archive: { folder: archive, keep: 30d }")
+        let job = try LaunchedJob("SELECT 1", policy: policy)
+        let made = try LaunchedProgram.shell(
+            """
+            rm prices.sqlite; mkdir -m 700 archive; cp retention.yaml prices.yaml
+            goldprices prices.sqlite --rows 200 --every 86400 && retention run && mkdir .kept && cp -Rp * .kept
+            """, in: job.folder.url)
+        try #require(made.status == 0, "\(made)")
+        let run = try #require(try job.log().last?.run)
         for example in examples {
-            let job = try LaunchedJob("SELECT 1", policy: policy)
-            try job.folder.write(policy, to: "prices.yaml")
-            try? FileManager.default.removeItem(atPath: job.path("prices.sqlite"))
-            try job.makeFolder("archive")
-            let made = try LaunchedProgram.shell(
-                "goldprices prices.sqlite --rows 200 --every 86400 && retention run", in: job.folder.url)
-            try #require(made.status == 0, "\(made)")
             #expect(example.hasPrefix("retention \(command)"), "\(example)")
-            let run = try #require(try job.log().last?.run)
-            let end = try LaunchedProgram.shell(example.replacing("01KAN3ZJ5V", with: run), in: job.folder.url)
+            // Each finds the store as that run has left it.
+            let line = "rm -R *; cp -Rp .kept/. .; " + example.replacing("01KAN3ZJ5V", with: run)
+            let end = try LaunchedProgram.shell(line, in: job.folder.url)
             #expect(end.status == 0, "\(example): \(end)")
         }
     }

@@ -8,8 +8,8 @@ final class LaunchedJob {
     let folder: TemporaryFolder
 
     /// Makes the store `prices.sqlite` from SQL, and `retention.yaml`.
-    init(_ sql: String, policy: String) throws {
-        folder = try TemporaryFolder()
+    init(_ sql: String, policy: String, inMemory: Bool = false) throws {
+        folder = try TemporaryFolder(inMemory: inMemory)
         try change(sql)
         try folder.write(policy, to: "retention.yaml")
     }
@@ -29,12 +29,13 @@ final class LaunchedJob {
 
     func path(_ name: String) -> String { folder.url.appending(path: name).path }
 
-    /// Opens a database of the folder, and waits for a program that is at work on it.
+    /// Opens a database of the folder, and waits for a program that is at work on it. What a test writes need not be on the disk.
     private func open(_ file: String) throws -> DatabaseQueue {
         var configuration = Configuration()
         configuration.busyMode = .timeout(2)
         // As the sqlite3 shell reads a store's SQL.
         configuration.acceptsDoubleQuotedStringLiterals = true
+        configuration.prepareDatabase { try $0.execute(sql: "PRAGMA synchronous = OFF") }
         return try DatabaseQueue(path: path(file), configuration: configuration)
     }
 

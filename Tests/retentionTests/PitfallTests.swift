@@ -35,7 +35,7 @@ struct PitfallTests {
     @Test(arguments: ["DELETE", "WAL"])
     func aWriterGetsInWhileRowsGo(journal: String) throws {
         let job = try job(
-            "PRAGMA journal_mode = \(journal);" + Sample.slowDeletes(steps: 3000) + Sample.rows(1500, daysAgo: 100)
+            "PRAGMA journal_mode = \(journal);" + Sample.slowDeletes(steps: 3000) + Sample.rows(500, daysAgo: 100)
                 + Sample.rows(5, daysAgo: 0), "batch: { rows: 10 }")
         let run = try RunningProgram(job, "run")
         #expect(job.hasBegunSlowDeletes())
@@ -81,7 +81,7 @@ struct PitfallTests {
     @Test(arguments: [[], ["--method", "windows"]])
     func nothingIsCopiedAside(options: [String]) throws {
         let job = try job(
-            Sample.rows(3000, daysAgo: 100) + Sample.rows(5, daysAgo: 0) + """
+            Sample.rows(1000, daysAgo: 100) + Sample.rows(5, daysAgo: 0) + """
                 CREATE TABLE Quote(id INTEGER PRIMARY KEY, price INTEGER REFERENCES Price(id) ON DELETE CASCADE);
                 INSERT INTO Quote(price) SELECT id FROM Price;
                 """, head: "ledger: none")

@@ -70,23 +70,26 @@ import Testing
         }
     }
 
-    @Test(arguments: 0..<32) func theRowsTakeNoMoreSpaceThanTheBound(_ seed: Int) throws {
+    /// Lengths of notes, and of how many rows: so many that a page counts for little.
+    private static let notes = [
+        ("20", 20_000), ("abs(random()) % 300", 10_000), ("CASE WHEN i < 4000 THEN 20 ELSE 900 END", 8000),
+        // Larger than a page; of about half a page.
+        ("5000 * (i % 20 = 0)", 8000), ("1500", 3000),
+        // Longer and shorter from year to year; of two lengths, of which a page has one or three.
+        ("20 + i / 2", 4000), ("2020 - i / 2", 4000), ("CASE i % 3 WHEN 0 THEN 2800 ELSE 1300 END", 3000),
+    ]
+
+    @Test(arguments: Trials.cases(Array(0..<32))) func theRowsTakeNoMoreSpaceThanTheBound(_ seed: Int) throws {
         var random = SeededRandom(UInt64(seed))
         let key = seed % 3 == 0 ? "PRIMARY KEY(symbol, at)) WITHOUT ROWID" : "UNIQUE(symbol, at))"
         let file = try PriceFile("CREATE TABLE tick(symbol INTEGER, at INTEGER, note, \(key)", indexed: false)
         let now = PriceFile.now.microseconds / 1_000_000
-        // Notes of one length, of random lengths, larger in old rows, larger than a page; of about half a page; longer and shorter from
-        // year to year; of two lengths, of which a page has one or three.
-        let lengths = [
-            "20", "abs(random()) % 300", "CASE WHEN i < 10000 THEN 20 ELSE 900 END", "5000 * (i % 20 = 0)", "1500",
-            "20 + i / 10", "2020 - i / 10", "CASE i % 3 WHEN 0 THEN 2800 ELSE 1300 END",
-        ]
-        let length = lengths[seed % 8]
+        let (length, count) = Self.notes[seed % 8]
         let order = seed % 2 == 0 ? "i" : "random()"
         if seed >= 16 { try file.execute("CREATE INDEX tick_note ON tick(note)") }
         try file.execute(
             """
-            WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000)
+            WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < \(count))
             INSERT INTO tick SELECT i % 7, \(now) - i * 60, zeroblob(\(length)) FROM n ORDER BY \(order);
             """)
         if seed % 5 == 1 { try file.execute("DELETE FROM tick WHERE (at / 60) % 3 = 0") }
