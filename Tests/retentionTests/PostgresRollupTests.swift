@@ -26,8 +26,8 @@ struct PostgresRollupTests {
         var priceType: String { pricesAreWhole ? "bigint" : "double precision" }
 
         /// The table of the ticks.
-        func table(key: String, end: String = "") -> String {
-            "CREATE TABLE tick (id bigint, symbol text, at bigint NOT NULL, price \(priceType), volume bigint\(key))\(end);\n"
+        func table(id: String) -> String {
+            "CREATE TABLE tick (id \(id), symbol text, at bigint NOT NULL, price \(priceType), volume bigint);\n"
         }
 
         /// More ticks from 2026-01-01T00:00Z on, as INSERT.
@@ -75,9 +75,8 @@ struct PostgresRollupTests {
 
     /// The same job on a file.
     private func fileJob(_ feed: Feed, _ rows: String) throws -> LaunchedJob {
-        let table = feed.table(key: "").replacing("id bigint", with: "id INTEGER PRIMARY KEY")
-        return try LaunchedJob(
-            table + "CREATE INDEX tick_at ON tick (at);" + rows,
+        try LaunchedJob(
+            feed.table(id: "INTEGER PRIMARY KEY") + "CREATE INDEX tick_at ON tick (at);" + rows,
             policy: Self.policy("prices.sqlite", session: feed.session))
     }
 
@@ -88,40 +87,8 @@ struct PostgresRollupTests {
         func lines(_ query: String) throws -> [String] { try run(query).split(separator: "\n").map(String.init) }
     }
 
-    enum Kind: CaseIterable {
-        case plain, withoutIndex, partitioned, hypertable
-
-        static let possible = allCases.filter {
-            $0 != .hypertable || PostgresCluster.Engine.timescaledb.isInstalled
-        }
-    }
-
-    private func server(_ kind: Kind, _ feed: Feed, _ rows: String) throws -> Server {
-        let key = ", PRIMARY KEY (id\(kind == .partitioned || kind == .hypertable ? ", at" : ""))"
-        let index = "CREATE INDEX ON tick (at);"
-        let parts = (0..<12).map {
-            "CREATE TABLE tick_\($0) PARTITION OF tick FOR VALUES FROM (\(1_767_225_600_000 + $0 * 7_200_000)) TO (\(1_767_232_800_000 + $0 * 7_200_000));"
-        }
-        switch kind {
-        case .plain: return try plain(feed.table(key: key) + index + rows)
-        case .withoutIndex: return try plain(feed.table(key: key) + rows)
-        case .partitioned:
-            return try plain(feed.table(key: key, end: " PARTITION BY RANGE (at)") + index + parts.joined() + rows)
-        case .hypertable:
-            let numbers = ["open", "high", "low", "close", "price_volume"].map { "\($0) \(feed.priceType)" }
-            let candles = ["candle_1m", "candle_1h"].map {
-                """
-                CREATE TABLE \($0) (symbol text, time bigint NOT NULL, \(numbers.joined(separator: ", ")), volume bigint, count bigint,
-                open_time bigint, close_time bigint, UNIQUE NULLS NOT DISTINCT (symbol, time));
-                SELECT create_hypertable('\($0)', by_range('time', 21600000));
-                """
-            }
-            let url = try PostgresCluster.makeTimescaleDatabase(
-                feed.table(key: key) + "SELECT create_hypertable('tick', by_range('at', 7200000));"
-                    + candles.joined() + rows)
-            let cluster = try PostgresCluster.timescale.get()
-            return Server(url: url) { try cluster.run($0, url: url) }
-        }
+    private func server(_ feed: Feed, _ rows: String) throws -> Server {
+        try plain(feed.table(id: "bigint PRIMARY KEY") + "CREATE INDEX ON tick (at);" + rows)
     }
 
     private func plain(_ statements: String) throws -> Server {
@@ -130,12 +97,13 @@ struct PostgresRollupTests {
         return Server(url: url) { try cluster.run($0, url: url) }
     }
 
-    /// Three nights with late ticks: every report and every candle, bit for bit, is that of a file.
-    @Test(arguments: Kind.possible, [1, 2]) func aServerMakesTheCandlesOfAFile(_ kind: Kind, _ seed: Int) throws {
+    /// Three nights with late ticks: every report and every candle, bit for bit, is that of a file. Other kinds of tables are in
+    /// PostgresCandleTests.
+    @Test(arguments: [1, 2]) func aServerMakesTheCandlesOfAFile(_ seed: Int) throws {
         var feed = Feed(seed)
         let rows = feed.ticks(1500, hours: 24)
         let file = try fileJob(feed, rows)
-        let server = try server(kind, feed, rows)
+        let server = try server(feed, rows)
         let job = try LaunchedJob("", policy: Self.policy(server.url, session: feed.session))
         let check = try job.retention("check")
         #expect(check.status == 0, "\(check)")
@@ -217,7 +185,7 @@ struct PostgresRollupTests {
     /// the same one, goes on.
     @Test(arguments: [true, false]) func aBrokenRunLosesNoTick(isKilled: Bool) throws {
         var feed = Feed(1)
-        let server = try server(.plain, feed, feed.ticks(6000, hours: 24))
+        let server = try server(feed, feed.ticks(6000, hours: 24))
         let job = try LaunchedJob("", policy: Self.policy(server.url).replacing("rows: 100 }", with: "rows: 7 }"))
         _ = try server.run("CREATE TABLE every_tick AS SELECT * FROM tick")
         // It makes the tables of the candles.
@@ -266,7 +234,7 @@ struct PostgresRollupTests {
     @Test(.needsCitus)
     func tablesOnSeveralServersAreRefused() throws {
         let cluster = try CitusCluster.shared.get()
-        let table = Feed(1).table(key: ", PRIMARY KEY (id)")
+        let table = Feed(1).table(id: "bigint PRIMARY KEY")
         for more in ["SELECT create_distributed_table('tick', 'id');", ""] {
             let url = try cluster.makeDatabase(
                 table + more + (more.isEmpty ? Self.distributedCandles : ""))

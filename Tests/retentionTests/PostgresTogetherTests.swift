@@ -51,21 +51,6 @@ struct PostgresTogetherTests {
         #expect(found == left)
     }
 
-    @Test func aTriggerThatDeletesKeptRowsFailsItsRuleAndNoOther() throws {
-        let url = try cluster.makeDatabase(
-            """
-            CREATE TABLE t (id int PRIMARY KEY, at timestamptz, g text); CREATE INDEX ON t (at); \(Self.rows)
-            CREATE TABLE u (id int PRIMARY KEY, at timestamptz); INSERT INTO u VALUES (1, '2026-05-01'), (2, '2026-10-31');
-            CREATE FUNCTION gone() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN DELETE FROM t WHERE id <= 3; RETURN NULL; END$$;
-            CREATE TRIGGER now AFTER DELETE ON t FOR EACH ROW WHEN (OLD.id > 3) EXECUTE FUNCTION gone();
-            """)
-        let job = try job(url, Self.keeper + "  - { name: others, entity: u, date_attribute: at, max_age: 30d }\n")
-        let report = try job.report(Self.asOf)
-        #expect(report.exitCode == 65 && report.rules.map(\.outcome) == ["failed", "completed"], "\(report)")
-        #expect(report.rules[0].message?.contains("by a trigger or by another program") == true, "\(report)")
-        #expect(try cluster.run("SELECT (SELECT count(*) FROM t), (SELECT count(*) FROM u)", url: url) == "30|1")
-    }
-
     /// Nothing is deleted, and the rule is not completed.
     @Test func aTriggerThatKeepsAllRowsFailsItsRule() throws {
         let url = try cluster.makeDatabase(

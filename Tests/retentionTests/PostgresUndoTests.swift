@@ -4,7 +4,7 @@ import PostgresCluster
 import TestSupport
 import Testing
 
-/// `archive` and `retention undo` on a PostgreSQL database, as a user meets them.
+/// `archive` and `retention undo` on a PostgreSQL database, as a user meets them. Candles are in CandleRestorationTests.
 @Suite(.needsPostgres)
 struct PostgresUndoTests {
     private let cluster: PostgresCluster
@@ -48,7 +48,7 @@ struct PostgresUndoTests {
     private struct Undo: Decodable {
         var run: String
         var ruleNames: [String]
-        var archived, restored, present, skipped, candlesRestored, candlesDeleted: Int
+        var restored, present, skipped: Int
     }
     private struct UndoReport: Decodable {
         var exitCode: Int32
@@ -100,76 +100,6 @@ struct PostgresUndoTests {
         let accepted = try job.report("--accept", "restored_rows")
         #expect(accepted.exitCode == 0 && accepted.rules[0].archived == gone)
         #expect(try job.retention("log", "--verify").status == 0)
-    }
-
-    /// Runs of several nights are undone from the last to the first, and the store is each time what it was before.
-    @Test func rowsThatBecameCandlesComeBackWithTheirCandles() throws {
-        let job = try LaunchedJob(
-            "",
-            policy: """
-                version: 1
-                store: \(url)
-                archive: { schema: kept, keep: forever }
-                defaults: { allow_empty: true, batch: { rows: 100 } }
-                rules:
-                  - name: prices
-                    entity: tick
-                    date_attribute: at
-                    max_age: 1d
-                    rollup: { into: candle_5m, every: 5min, per: [symbol], price: price, volume: volume }
-                  - name: hours
-                    entity: candle_5m
-                    date_attribute: time
-                    max_age: 2d
-                    rollup: { into: candle_1h, every: 1h, from: candles }
-
-                """)
-        try cluster.run(
-            "CREATE TABLE tick (id bigserial PRIMARY KEY, symbol text, at timestamptz, price numeric, volume numeric(9, 2))",
-            url: url)
-        func add(_ count: Int, from day: Int) throws {
-            try cluster.run(
-                """
-                INSERT INTO tick (symbol, at, price, volume)
-                SELECT (ARRAY['a', 'b', NULL])[n % 3 + 1], timestamptz '2026-01-0\(day)Z' + n * 7919 % 86400 * interval '1 s',
-                CASE WHEN n % 50 > 0 THEN 1 + n % 97 * 1.50 END, n % 9 FROM generate_series(1, \(count)) n
-                """, url: url)
-        }
-        func contents() throws -> String {
-            try cluster.run(
-                """
-                SELECT (SELECT md5(string_agg(t::text, ',' ORDER BY t::text)) FROM tick t),
-                (SELECT md5(string_agg(c::text, ',' ORDER BY c::text)) FROM candle_5m c),
-                (SELECT md5(string_agg(c::text, ',' ORDER BY c::text)) FROM candle_1h c)
-                """, url: url)
-        }
-        try add(500, from: 1)
-        // The dates of candles are those of their rows, also before there is a table.
-        #expect(try job.retention("check").status == 0)
-        #expect(try job.report("--as-of", "2026-01-02T20:00:00Z").rules.contains { $0.deleted > 300 })
-        var runs: [(id: String, before: String)] = []
-        for (day, night) in [(1, "2026-01-03T20:00:00Z"), (2, "2026-01-04T22:00:00Z")] {
-            try add(200, from: day)
-            let before = try contents()
-            let run = try job.report("--as-of", night)
-            #expect(run.exitCode == 0 && run.rules.allSatisfy { $0.deleted > 0 && $0.archived == $0.deleted }, "\(run)")
-            runs.append((run.run, before))
-        }
-        let last = try contents()
-        let early = try job.perform(["undo", runs[0].id])
-        #expect(early.status == 65 && early.errors.contains("changed or doubled after the run"), "\(early)")
-        #expect(try contents() == last)
-        for run in runs.reversed() {
-            let dry = try undo(job, run.id, "--dry-run").undo
-            let done = try undo(job, run.id).undo
-            #expect(done.restored == done.archived && done.restored == dry.restored && done.skipped == 0)
-            #expect(done.candlesDeleted > 0 && done.candlesDeleted == dry.candlesDeleted)
-            #expect(done.candlesRestored == dry.candlesRestored)
-            #expect(try contents() == run.before)
-            let again = try undo(job, run.id).undo
-            #expect(again.archived == 0 && again.restored + again.candlesDeleted == 0, "\(done) \(again)")
-            try cluster.run("DELETE FROM tick WHERE id > 500 AND id > (SELECT max(id) - 200 FROM tick)", url: url)
-        }
     }
 
     /// Every row is in the store or in the archive, whenever the job is killed; and what was deleted comes back.
