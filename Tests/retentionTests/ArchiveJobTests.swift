@@ -21,10 +21,7 @@ import Testing
     func aFullDiskExits74WithTheSpaceThatIsNeeded() throws {
         let job = try job(
             Sample.rows(5000, daysAgo: 90) + "UPDATE Price SET symbol = hex(randomblob(200));")
-        let mounted = try LaunchedProgram.shell(
-            "mount -t tmpfs -o size=100k,mode=700 none archive", in: job.folder.url)
-        try #require(mounted.status == 0)
-        defer { _ = try? LaunchedProgram.shell("umount -l archive", in: job.folder.url) }
+        try job.mount("archive", "size=100k,mode=700")
         for arguments in [["run", "--dry-run"], ["run"]] {
             let end = try job.perform(arguments)
             #expect(end.status == 74 && end.errors.contains("(estimate)"), "\(end)")
@@ -44,28 +41,36 @@ import Testing
         ])
     func theSpaceIsThatOfAllRowsAndOfTheirWriting(_ sql: String) throws {
         let job = try job(sql)
-        let mounted = try LaunchedProgram.shell(
-            "mount -t tmpfs -o size=5m,mode=700 none archive", in: job.folder.url)
-        try #require(mounted.status == 0)
-        defer { _ = try? LaunchedProgram.shell("umount -l archive", in: job.folder.url) }
+        try job.mount("archive", "size=5m,mode=700")
         for arguments in [["run", "--dry-run"], ["run"]] {
             let end = try job.perform(arguments)
             #expect(end.status == 74 && end.errors.contains("(estimate)"), "\(end)")
         }
     }
 
-    /// A run that was killed leaves an archive that is not complete; the next run says so and keeps it.
-    @Test func theArchiveOfAKilledRunIsNamed() throws {
+    /// A run that was killed leaves whole batches, a record, and an archive that is not complete; the next run says so, keeps the
+    /// archive and deletes the rest.
+    @Test func aKilledRunIsShownAsCrashedAndTheNextOneFinishes() throws {
         let job = try job(
             Sample.rows(300, daysAgo: 90) + Sample.slowDeletes(steps: 20_000), rule: "batch: { rows: 10 }")
         let run = try RunningProgram(job, "run")
         #expect(job.hasBegunSlowDeletes())
         run.send(SIGKILL)
-        _ = run.wait()
+        #expect(run.wait() == 128 + SIGKILL)
         let file = try #require(try job.listing().first { $0.hasPrefix("archive/") && $0.hasSuffix(".sqlite") })
         try job.change("DROP TRIGGER Price_slow")
+        let left = try job.number("SELECT count(*) FROM Price")
+        // The oldest rows are gone: those of 100 days, and of the others the last ones.
+        #expect((313 - left).isMultiple(of: 10) && left > 3)
+        #expect(try job.number("SELECT max(id) FROM Price") == left + 10)
+        #expect(try job.rows("PRAGMA integrity_check") == ["ok"])
+        let crashed = try #require(try job.log().last)
+        #expect(crashed.outcome == "crashed" && crashed.exitCode == nil && crashed.pid == Int(run.processID))
+        #expect(try job.retention("log").output.contains("  CRASHED  process \(run.processID) "))
         let next = try job.retention("run")
         #expect(next.status == 0 && next.errors.contains("is not complete"), "\(next)")
+        #expect(next.errors.contains("warning earlier run crashed"))
+        #expect(try job.log("--outcome", "crashed").map(\.run) == [crashed.run])
         #expect(next.output.contains("warning: archive not complete"))
         let third = try job.retention("run")
         #expect(third.status == 0 && !(third.output + third.errors).contains("not complete"), "\(third)")

@@ -6,6 +6,7 @@ import TestSupport
 /// A store that SQL made, a policy for it and pending files, in a folder of their own; and the program run on them.
 final class LaunchedJob {
     let folder: TemporaryFolder
+    private var mounted: [String] = []
 
     /// Makes the store `prices.sqlite` from SQL, and `retention.yaml`.
     init(_ sql: String, policy: String, inMemory: Bool = false) throws {
@@ -26,6 +27,8 @@ final class LaunchedJob {
             INSERT INTO Gold VALUES \(rows);
             """, policy: "")
     }
+
+    deinit { for name in mounted { _ = try? LaunchedProgram.shell("umount -l \(name)", in: folder.url) } }
 
     func path(_ name: String) -> String { folder.url.appending(path: name).path }
 
@@ -94,6 +97,15 @@ final class LaunchedJob {
             atPath: path(name), withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
     }
 
+    /// Mounts a small disk in the folder, which goes with the job, and moves files to it.
+    func mount(_ name: String, _ options: String, with files: String = "") throws {
+        let end = try LaunchedProgram.shell(
+            "mkdir -p \(name) && mount -t tmpfs -o \(options) none \(name)"
+                + (files.isEmpty ? "" : " && mv \(files) \(name)/"), in: folder.url)
+        guard end.status == 0 else { throw NoReport(status: end.status, errors: end.errors) }
+        mounted.append(name)
+    }
+
     /// Runs the program to its end.
     func launch(_ arguments: [String]) throws -> LaunchedProgram.Ending {
         try LaunchedProgram.run("retention", arguments, in: folder.url)
@@ -121,6 +133,15 @@ final class LaunchedJob {
         let end = try perform(["log", "--format", "json"] + arguments)
         guard end.status == 0 else { throw NoReport(status: end.status, errors: end.errors) }
         return try Report.decoder.decode(Log.self, from: Data(end.output.utf8)).runs
+    }
+
+    /// Takes a run back, and answers with the report of that.
+    func undo(_ arguments: String...) throws -> UndoReport {
+        let end = try perform(["undo", "--format", "json"] + arguments)
+        guard !end.output.isEmpty else { throw NoReport(status: end.status, errors: end.errors) }
+        let report = try Report.decoder.decode(UndoReport.self, from: Data(end.output.utf8))
+        guard report.exitCode == end.status else { throw NoReport(status: end.status, errors: "\(report)") }
+        return report
     }
 
     /// The program ended without the expected report, without a rule in it, or with another status.
@@ -167,6 +188,17 @@ struct Report: Decodable {
     }()
 
     init(json: String) throws { self = try Self.decoder.decode(Report.self, from: Data(json.utf8)) }
+}
+
+/// The fields of an undo's `retention.run/1` that tests use.
+struct UndoReport: Decodable {
+    struct Undo: Decodable {
+        var ruleNames: [String]?
+        var archived, restored, present, skipped, candlesRestored, candlesDeleted: Int
+    }
+
+    var exitCode: Int32
+    var undo: Undo
 }
 
 /// The running program, to send signals to it.

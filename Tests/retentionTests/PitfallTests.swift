@@ -67,11 +67,7 @@ struct PitfallTests {
                 .replacing("prices.sqlite", with: "disk/prices.sqlite"), to: "retention.yaml")
         let sizeBytes = try Data(contentsOf: URL(filePath: job.path("prices.sqlite"))).count
         // Room for the journal of a batch, and not for a copy.
-        let mounted = try LaunchedProgram.shell(
-            "mkdir disk && mount -t tmpfs -o size=\(sizeBytes * 3 / 2) none disk && mv prices.sqlite disk/",
-            in: job.folder.url)
-        try #require(mounted.status == 0)
-        defer { _ = try? LaunchedProgram.shell("umount disk", in: job.folder.url) }
+        try job.mount("disk", "size=\(sizeBytes * 3 / 2)", with: "prices.sqlite")
         let end = try job.retention("run")
         #expect(end.status == 0 && end.errors.contains("no vacuum"), "\(end)")
         #expect(try job.number("SELECT count(*) FROM Price", in: "disk/prices.sqlite") == 60_000)

@@ -1,8 +1,7 @@
 import PostgresCluster
 import Testing
 
-/// Rules that meet on a server: of a table and of its part, of a parent and of children that another rule keeps, and triggers that act at
-/// the commit.
+/// Rules that meet on a server: of a table and of its part, and triggers that act at the commit.
 @Suite(.needsPostgres)
 struct PostgresTogetherTests {
     private let cluster: PostgresCluster
@@ -65,21 +64,6 @@ struct PostgresTogetherTests {
             report.rules[0].message
                 == "no row was deleted, and all 18 expired rows are left; a trigger (keeps of t (may refuse the delete)) or another program "
                 + "keeps the rows")
-    }
-
-    @Test func cascadesToKeptRowsAreRefused() throws {
-        let url = try cluster.makeDatabase(
-            """
-            CREATE TABLE p (id int PRIMARY KEY, at timestamptz); INSERT INTO p VALUES (1, '2026-05-01'), (2, '2026-10-31');
-            CREATE TABLE t (id int PRIMARY KEY, at timestamptz, g text, p int REFERENCES p ON DELETE CASCADE); \(Self.rows)
-            UPDATE t SET p = 2;
-            """)
-        let job = try job(url, Self.keeper + "  - { name: parents, entity: p, date_attribute: at, max_age: 30d }\n")
-        for words in [["--dry-run"], []] {
-            let report = try job.report(words + Self.asOf)
-            #expect(report.exitCode == 65 && report.rules[1].refusal == "kept_rows_deleted", "\(report)")
-        }
-        #expect(try cluster.run("SELECT (SELECT count(*) FROM p), (SELECT count(*) FROM t)", url: url) == "2|3")
     }
 
     /// A table of a pattern of which the user may not delete, and one that it may not read.

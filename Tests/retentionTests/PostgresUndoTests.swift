@@ -45,22 +45,6 @@ struct PostgresUndoTests {
 
     private func number(_ query: String) throws -> Int { Int(try cluster.run(query, url: url)) ?? -1 }
 
-    private struct Undo: Decodable {
-        var run: String
-        var ruleNames: [String]
-        var restored, present, skipped: Int
-    }
-    private struct UndoReport: Decodable {
-        var exitCode: Int32
-        var undo: Undo
-    }
-
-    private func undo(_ job: LaunchedJob, _ arguments: String...) throws -> UndoReport {
-        let end = try job.perform(["undo", "--format", "json"] + arguments)
-        try #require(!end.output.isEmpty, "\(end)")
-        return try Report.decoder.decode(UndoReport.self, from: Data(end.output.utf8))
-    }
-
     @Test func rowsThatATriggerChangesWhileTheyComeBackAreCounted() throws {
         let job = try job()
         let run = try job.report()
@@ -70,9 +54,8 @@ struct PostgresUndoTests {
             CREATE TRIGGER change BEFORE INSERT ON price FOR EACH ROW WHEN (NEW.id > 1990) EXECUTE FUNCTION change();
             """, url: url)
         let end = try job.retention("undo", run.run, "--triggers", "fire")
-        let said = end.output.split(whereSeparator: \.isWhitespace).joined(separator: " ")
-        #expect(end.status == 65 && said.contains("CHANGED"), "\(end)")
-        #expect(said.contains("10 rows of price are not what the run deleted"), "\(end)")
+        #expect(end.status == 65 && end.words.contains("CHANGED"), "\(end)")
+        #expect(end.words.contains("10 rows of price are not what the run deleted"), "\(end)")
     }
 
     @Test func whatARunDeletedComesBackAndTheRuleIsHeld() throws {
@@ -87,13 +70,13 @@ struct PostgresUndoTests {
         let listed = try job.retention("undo", "--list")
         #expect(listed.status == 0 && listed.output.contains(run.run.prefix(10)))
         let after = try contents()
-        let predicted = try undo(job, run.run, "--dry-run")
+        let predicted = try job.undo(run.run, "--dry-run")
         #expect(predicted.exitCode == 0 && predicted.undo.restored == gone)
         #expect(try contents() == after)
-        let undone = try undo(job, run.run)
+        let undone = try job.undo(run.run)
         #expect(undone.exitCode == 0 && undone.undo.restored == gone && undone.undo.ruleNames == ["gold"])
         #expect(try contents() == before)
-        #expect(try undo(job, run.run).undo.present == gone)
+        #expect(try job.undo(run.run).undo.present == gone)
         let held = try job.report()
         #expect(held.exitCode == 65 && held.rules[0].refusal == "restored_rows")
         #expect(try contents() == before)
@@ -119,7 +102,7 @@ struct PostgresUndoTests {
                     "SELECT sum(last_row - first_row + 1) FROM kept.retention_parts WHERE run = '\(killed.run)' AND table_number = 0"
                 )
                     == 2000 - left)
-            let undone = try undo(job, killed.run)
+            let undone = try job.undo(killed.run)
             #expect(undone.exitCode == 0 && undone.undo.skipped == 0)
             #expect(try contents() == before)
         }

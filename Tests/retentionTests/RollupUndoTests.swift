@@ -33,7 +33,7 @@ struct RollupUndoTests {
             """
             CREATE TABLE Tick (id INTEGER PRIMARY KEY, symbol TEXT, at INTEGER, price NUMERIC, volume REAL);
             CREATE INDEX tick_at ON Tick(at);
-            """, policy: Self.policy)
+            """, policy: Self.policy, inMemory: true)
         try job.makeFolder("archive")
         return job
     }
@@ -70,20 +70,6 @@ struct RollupUndoTests {
         }
     }
 
-    private struct Undo: Decodable {
-        struct Counts: Decodable {
-            var archived, restored, present, skipped, candlesRestored, candlesDeleted: Int
-        }
-        var exitCode: Int32
-        var undo: Counts
-    }
-
-    private func undo(_ job: LaunchedJob, _ arguments: String...) throws -> Undo {
-        let end = try job.perform(["undo", "--format", "json"] + arguments)
-        try #require(!end.output.isEmpty, "\(end)")
-        return try Report.decoder.decode(Undo.self, from: Data(end.output.utf8))
-    }
-
     @Test(arguments: 1...6 as ClosedRange<UInt64>) func runsAreUndoneFromTheLastToTheFirst(_ seed: UInt64) throws {
         var random = SeededRandom(seed)
         let job = try job()
@@ -113,8 +99,8 @@ struct RollupUndoTests {
         }
         for (number, run) in runs.enumerated().reversed() {
             if number < 2 { try job.change("DELETE FROM Tick WHERE id >= \((number + 2) * 1000)") }
-            let dry = try undo(job, run.id, "--dry-run")
-            let done = try undo(job, run.id)
+            let dry = try job.undo(run.id, "--dry-run")
+            let done = try job.undo(run.id)
             #expect(dry.exitCode == 0 && done.exitCode == 0)
             #expect(done.undo.restored == done.undo.archived && done.undo.restored > 50 && done.undo.skipped == 0)
             #expect(dry.undo.restored == done.undo.restored && dry.undo.skipped == 0)
@@ -123,13 +109,13 @@ struct RollupUndoTests {
             restored += done.undo.candlesRestored
             // The first run has made the tables, which stay.
             #expect(try contents(job) == run.before)
-            let again = try undo(job, run.id)
+            let again = try job.undo(run.id)
             #expect(again.undo.archived == 0 && again.undo.restored + again.undo.candlesDeleted == 0)
             #expect(try contents(job) == run.before)
         }
         #expect(restored > 0)
         #expect(try job.retention("log", "--verify").status == 0)
-        let text = try job.retention("log").output.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+        let text = try job.retention("log").words
         #expect(text.contains("former values of") && text.contains("and deleted"), "\(text)")
     }
 }

@@ -26,20 +26,6 @@ struct UndoTests {
         try job.rows("SELECT * FROM Price ORDER BY 1") + job.rows("SELECT * FROM Tick ORDER BY 1")
     }
 
-    private struct UndoReport: Decodable {
-        struct Undo: Decodable { var restored, present: Int }
-        var exitCode: Int32
-        var undo: Undo
-    }
-
-    private func undo(_ job: LaunchedJob, _ arguments: String...) throws -> UndoReport {
-        let end = try job.perform(["undo", "--format", "json"] + arguments)
-        try #require(!end.output.isEmpty, "\(end)")
-        let report = try Report.decoder.decode(UndoReport.self, from: Data(end.output.utf8))
-        #expect(report.exitCode == end.status)
-        return report
-    }
-
     /// Each undo compares what those before it have restored. If the budget counted that time, none would end.
     @Test func anUndoWithAShortBudgetGoesOn() throws {
         let job = try job(Sample.rows(200, daysAgo: 90))
@@ -92,7 +78,7 @@ struct UndoTests {
         let held = try job.report()
         #expect(held.exitCode == 65 && held.rules.map(\.refusal).contains("restored_rows"))
         try job.change("DROP TRIGGER Price_slow")
-        let undone = try undo(job, run.run)
+        let undone = try job.undo(run.run)
         #expect(undone.exitCode == 0 && undone.undo.restored + undone.undo.present == 3008)
         #expect(try contents(job) == before)
         #expect(try job.retention("log", "--verify").status == 0)
@@ -141,11 +127,11 @@ struct UndoTests {
         #expect(open.status == 77 && open.errors.contains("can be written by others"), "\(open)")
         try FileManager.default.setAttributes([.posixPermissions: 0o700], ofItemAtPath: job.path("archive"))
 
-        #expect(try undo(job, run, "--dry-run").undo.restored == gone)
+        #expect(try job.undo(run, "--dry-run").undo.restored == gone)
         let text = try job.retention("undo", run)
         #expect(text.status == 0 && text.output.contains("warning: archive not complete"), "\(text)")
         #expect(try contents(job) == before)
-        #expect(try undo(job, run).undo.restored == 0)
+        #expect(try job.undo(run).undo.restored == 0)
         #expect(try job.report().rules.map(\.refusal) == ["restored_rows", nil])
         try FileManager.default.removeItem(atPath: archive)
         try refused(job, run, 65, "crashed, and no archive of it is in the folder of the policy")

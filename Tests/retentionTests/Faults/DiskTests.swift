@@ -12,13 +12,9 @@ struct DiskTests {
             sql + Sample.price + Sample.rows(5000, daysAgo: 100) + Sample.rows(13, daysAgo: 0),
             policy: Sample.policy(Sample.rule("batch: { rows: 500 }"), head: head)
                 .replacing("prices.sqlite", with: "disk/prices.sqlite"))
-        let mounted = try LaunchedProgram.shell(
-            "mkdir disk && mount -t tmpfs -o size=2m none disk && mv prices.sqlite* disk/", in: job.folder.url)
-        try #require(mounted.status == 0)
+        try job.mount("disk", "size=2m", with: "prices.sqlite*")
         return job
     }
-
-    private func unmount(_ job: LaunchedJob) { _ = try? LaunchedProgram.shell("umount -l disk", in: job.folder.url) }
 
     private func fill(_ job: LaunchedJob) throws {
         _ = try LaunchedProgram.shell("cat /dev/zero >disk/filler 2>/dev/null || true", in: job.folder.url)
@@ -27,7 +23,6 @@ struct DiskTests {
     /// A journal that stays is as large as the largest transaction was: deleting then needs no room.
     @Test func aFullDiskIsNoHindranceWhereTheJournalHasItsRoom() throws {
         let job = try job("", head: "ledger: none")
-        defer { unmount(job) }
         let holder = try RunningProgram(HandleTests.shell, ["disk/prices.sqlite"], in: job.folder.url)
         // The WAL stays while another connection has the store open.
         try holder.type("PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0;")
@@ -47,7 +42,6 @@ struct DiskTests {
     @Test(arguments: ["", "ledger: none"])
     func aFullDiskStopsTheRunWithNothingLost(head: String) throws {
         let job = try job("", head: head)
-        defer { unmount(job) }
         try fill(job)
         let end = try job.retention("run")
         #expect(end.status == 74 && end.errors.contains("the disk is full"), "\(end)")
@@ -61,10 +55,7 @@ struct DiskTests {
         let job = try LaunchedJob(
             Sample.price + Sample.rows(5000, daysAgo: 100) + Sample.rows(13, daysAgo: 0),
             policy: Sample.policy(Sample.rule(), head: "archive: { folder: disk, keep: 30d }"))
-        defer { unmount(job) }
-        let mounted = try LaunchedProgram.shell(
-            "mkdir disk && mount -t tmpfs -o size=100k,mode=700 none disk", in: job.folder.url)
-        try #require(mounted.status == 0)
+        try job.mount("disk", "size=100k,mode=700")
         let check = try job.retention("check")
         #expect(check.status == 78 && check.words.contains("error: 'archive.folder' cannot be used: "), "\(check)")
         #expect(check.words.contains("the archive needs about "), "\(check)")
@@ -77,7 +68,6 @@ struct DiskTests {
     @Test(arguments: ["DELETE", "WAL"])
     func aReadOnlyFileSystemIsLookedAtAndNotWritten(journal: String) throws {
         let job = try job("PRAGMA journal_mode = \(journal);", head: "ledger: none")
-        defer { unmount(job) }
         let mounted = try LaunchedProgram.shell("mount -o remount,ro disk", in: job.folder.url)
         try #require(mounted.status == 0)
         let run = try job.retention("run")
@@ -88,7 +78,6 @@ struct DiskTests {
 
     @Test func aStoreBehindLinksIsOneStore() throws {
         let job = try job("", head: "")
-        defer { unmount(job) }
         symlink("disk", job.path("folder"))
         symlink("folder/prices.sqlite", job.path("link.sqlite"))
         try job.folder.write(
@@ -107,10 +96,7 @@ struct DiskTests {
             policy: Sample.policy(Sample.rule(), head: "pending: [{ files: 'new/*.csv', entity: Price }]"))
         let lines = (0..<20_000).map { "\(String(repeating: "x", count: 50)),\(1_500_000_000 + $0)" }
         try job.folder.write("symbol,at\n" + lines.joined(separator: "\n") + "\n", to: "new/a.csv")
-        let mounted = try LaunchedProgram.shell(
-            "mkdir small && mount -t tmpfs -o size=\(kilobytes)k none small", in: job.folder.url)
-        try #require(mounted.status == 0)
-        defer { _ = try? LaunchedProgram.shell("umount -l small", in: job.folder.url) }
+        try job.mount("small", "size=\(kilobytes)k")
         let end = try LaunchedProgram.shell("SQLITE_TMPDIR=$PWD/small retention run --dry-run", in: job.folder.url)
         #expect(end.status == 65 && end.output.contains("Nothing was changed, and nothing was counted"), "\(end)")
         #expect((end.output + end.errors).contains("there is no room for a copy of the store in"), "\(end)")
