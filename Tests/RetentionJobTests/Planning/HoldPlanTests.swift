@@ -34,22 +34,6 @@ import Testing
         ).plan(reader: try file.reader())
     }
 
-    @Test func rowsUnderAHoldAreNotExpired() throws {
-        let file = try PriceFile(daysOld: 0..<100)
-        try file.addPrices(daysOld: 0..<50, symbol: "EUR")
-        let hold = Self.hold {
-            $0.filter = .compare("symbol", .equal, .text("XAU"))
-            $0.from = Self.instant(daysAgo: 80)
-            $0.until = Self.instant(daysAgo: 60)
-        }
-        let step = try #require(try plan(file, [hold]).steps.first)
-        // Days 61 to 80 of the one symbol.
-        #expect(step.survey.expiredCount == 69 + 19 - 20 && step.survey.kept.heldCount == 20)
-        #expect(step.report.kept.byHold == [.init(hold: "audit", rowCount: 20)] && step.report.kept.byRuleCount == 0)
-        // The oldest row is no longer the first that goes.
-        #expect(step.report.left.oldest == nil)
-    }
-
     /// Whatever such a hold means, no pending row may replace a row that it may concern.
     @Test func pendingRowsReplaceNothingBesideAHoldWithoutAnEntity() throws {
         let file = try PriceFile()

@@ -22,19 +22,6 @@ import Testing
         steps.map { if case .refused(let refusal) = $0.disposition { refusal.code } else { nil } }
     }
 
-    @Test func plansABatchOfTheOldestRows() throws {
-        let file = try PriceFile(daysOld: [0, 29, 30, 31, 90])
-        let step = try #require(try plan(file, [.prices()]).first)
-        #expect(step.disposition == .planned)
-        #expect(step.cutoff == Instant(unixSeconds: 1_795_219_200 - 30 * 86_400))
-        #expect(step.survey.expiredCount == 2)
-        let request = try #require(step.request)
-        #expect(request.entity == "price" && request.cutoff == step.cutoff)
-        let outline = try #require(step.outline)
-        #expect(outline.isInBatches && outline.isOldestFirst && step.batch(outline).rows == 10)
-        #expect(step.advice.isEmpty)
-    }
-
     @Test func whatElseKeepsRowsMayKeepTheOldest() {
         func isByDateAlone(_ change: (inout Rule) -> Void = { _ in }, held: Int = 0) -> Bool {
             var step = Plan.Step(rule: .prices("a", change), cutoff: PriceFile.now, disposition: .planned)

@@ -67,18 +67,6 @@ import Testing
         #expect(report.rules[0].message == "stopped by SIGTERM; 10 rows are deleted and committed before it")
     }
 
-    @Test func rulesThatWereNotBegunAreInterruptedWithTheirOwnResidue() throws {
-        let file = try PriceFile(daysOld: 0..<100)
-        try file.addPrices(daysOld: 0..<100, symbol: "EUR")
-        bench.signal = 2
-        let gold = Rule.prices("gold") { $0.filter = .compare("symbol", .equal, .text("XAU")) }
-        let report = try bench.run(file, gold, .prices())
-        #expect(report.rules.map(\.outcome) == [.interrupted, .interrupted])
-        #expect(report.rules.map(\.left.expired) == [69, 69], "each row is residue of one rule")
-        #expect(report.exitCode == 130)
-        #expect(try file.count() == 200)
-    }
-
     @Test(arguments: [false, true]) func aSignalWithNothingLeftToDoChangesNothing(pending: Bool) throws {
         let file = try PriceFile(daysOld: 0..<10)
         bench.signal = 15
