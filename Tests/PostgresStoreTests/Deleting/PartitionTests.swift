@@ -333,7 +333,9 @@ struct PartitionTests {
         #expect(try database.writer().findings(filtered).method == .range)
         var kept = Self.request()
         kept.keepers.keepLast = KeepLast(count: 1, groupedBy: [], among: .all, date: kept.date)
-        #expect(try database.writer().findings(kept).method == .range)
+        let chosen = try database.writer().findings(kept)
+        #expect(chosen.method == .range)
+        #expect(chosen.methodObstacles[.partitions] == "`keep_last` chooses among the rows of a partition")
         var limited = Self.request()
         limited.deleting.maxRows = 5000
         #expect(try database.writer().findings(limited).method == .range)

@@ -22,13 +22,6 @@ struct PlaceTests {
         SurveyRequest(entity: entity, date: .of("at"), cutoff: at("2026-02-01"))
     }
 
-    @Test func theUsualRecipeForBatchesDeletesLiveRows() throws {
-        let database = try TestDatabase(Self.schema)
-        try database.run("DELETE FROM q WHERE ctid IN (SELECT ctid FROM q WHERE at < '2026-02-01')")
-        // This is why the engine does not do so.
-        #expect(try database.run("SELECT count(*) FROM q") == ["0"])
-    }
-
     @Test(arguments: [DeleteMethod.range, .windows, .whole], [false, true])
     func rowsOfOtherPartitionsStay(strategy: DeleteMethod, isIndexed: Bool) throws {
         let database = try TestDatabase(Self.schema + (isIndexed ? "CREATE INDEX ON q (at);" : ""))
