@@ -51,7 +51,7 @@ struct HostileNameTests {
                     where: { \(yaml(name + " symbol")): A }
                     keep_last: { count: 2, per: [\(yaml(name + " symbol"))] }
                     batch: { rows: 2 }
-                """)
+                """, inMemory: true)
         try job.folder.write("\(quoted(name)),\(quoted(name + " symbol"))\n1600000003,A\n", to: "new.csv")
         #expect(try job.retention("check").status == 0)
         let dry = try job.retention("run", "--dry-run", "--as-of", "2026-11-21")

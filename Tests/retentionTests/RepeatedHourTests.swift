@@ -39,7 +39,7 @@ struct RepeatedHourTests {
                 + "INSERT INTO Tick(at, instant) VALUES \(rows.joined(separator: ", "));",
             policy: Sample.policy(
                 Sample.rule("allow_empty: true", entity: "Tick", format: column.format, age: "10d"),
-                head: "timezone: \(column.zone)\nledger: none"))
+                head: "timezone: \(column.zone)\nledger: none"), inMemory: true)
     }
 
     /// 2025-10-26 01:00 UTC is the change in Amsterdam and in the Azores, where midnight occurs twice.

@@ -9,7 +9,7 @@ struct CorruptionTests {
     private func job(_ journal: String = "DELETE") throws -> LaunchedJob {
         let job = try LaunchedJob(
             "PRAGMA page_size = 4096; PRAGMA journal_mode = \(journal);" + Sample.price + Sample.rows(3, daysAgo: 0),
-            policy: Sample.policy(Sample.rule()))
+            policy: Sample.policy(Sample.rule()), inMemory: true)
         #expect(try job.report().exitCode == 0)
         try job.change(Sample.rows(20, daysAgo: 100) + Sample.rows(20, daysAgo: 10))
         try job.change("UPDATE run SET outcome = 'running', finished_us = NULL", in: "retention.ledger.sqlite")
