@@ -10,8 +10,8 @@ struct HostileNameTests {
         "temp", "100%s", "back\\slash", "line\nend", "\u{1B}[31mred", "\u{202E}drawkcab", "rows", "é", "stored",
     ]
 
-    /// A name for double quotes in YAML.
-    private func yaml(_ name: String) -> String {
+    /// A text in double quotes, as YAML reads it.
+    static func yaml(_ name: String) -> String {
         var text = "\""
         for scalar in name.unicodeScalars {
             switch scalar {
@@ -41,15 +41,15 @@ struct HostileNameTests {
             policy: """
                 version: 1
                 store: prices.sqlite
-                pending: [ { files: "*.csv", entity: \(yaml(name)) } ]
+                pending: [ { files: "*.csv", entity: \(Self.yaml(name)) } ]
                 rules:
                   - name: hostile
-                    entity: \(yaml(name))
-                    date_attribute: \(yaml(name))
+                    entity: \(Self.yaml(name))
+                    date_attribute: \(Self.yaml(name))
                     date_format: unix_seconds
                     max_age: 30d
-                    where: { \(yaml(name + " symbol")): A }
-                    keep_last: { count: 2, per: [\(yaml(name + " symbol"))] }
+                    where: { \(Self.yaml(name + " symbol")): A }
+                    keep_last: { count: 2, per: [\(Self.yaml(name + " symbol"))] }
                     batch: { rows: 2 }
                 """, inMemory: true)
         try job.folder.write("\(quoted(name)),\(quoted(name + " symbol"))\n1600000003,A\n", to: "new.csv")

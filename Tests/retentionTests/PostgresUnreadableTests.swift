@@ -31,7 +31,7 @@ struct PostgresUnreadableTests {
             unreadable: ["NULL", "0", "-2147483648"]),
         Column(
             type: "numeric", format: "unix_seconds", date: at,
-            unreadable: ["NULL", "0", "-1e30", "'NaN'", "1700000000000", "1e300"]),
+            unreadable: ["NULL", "0", "-1e30", "'NaN'", "'Infinity'", "'-Infinity'", "1700000000000", "1e300"]),
         Column(
             type: "double precision", format: "unix_seconds", date: at,
             unreadable: ["NULL", "0", "'NaN'", "'-Infinity'", "'Infinity'", "-1e300", "1700000000000"]),

@@ -6,19 +6,6 @@ import Testing
 
 @Suite(.needsPostgres)
 struct SurveyTests {
-    @Test func whatIsNoNumberIsNoDate() throws {
-        let database = try TestDatabase(
-            "CREATE TABLE q (f float8, n numeric); INSERT INTO q VALUES ('NaN', 'NaN'), ('Infinity', 'Infinity'), (1700000000, 1700000000.5);"
-        )
-        let reader = try database.reader()
-        for name in ["f", "n"] {
-            let survey = try reader.survey(
-                SurveyRequest(entity: "q", date: .of(name, .unixSeconds), cutoff: at("2026-01-01")))
-            #expect(survey.expiredCount == 1 && survey.unreadable.map(\.reason) == [.notADate])
-            #expect(survey.unreadableCount == 2)
-        }
-    }
-
     /// The day of both is not before the cutoff as a whole, and it begins before `earliest`.
     @Test func daysOfTheCutoffAndOfEarliestAreCounted() throws {
         let database = try TestDatabase(

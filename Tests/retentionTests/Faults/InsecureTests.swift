@@ -241,20 +241,13 @@ struct InsecureTests {
 
     @Test(arguments: hostile)
     func aHostileValueIsNeitherExecutedNorShown(_ value: String) throws {
-        let quoted = value.unicodeScalars.map { scalar -> String in
-            switch scalar {
-            case "\"", "\\": return "\\\(scalar)"
-            case _ where scalar.value < 0x20:
-                return "\\x" + (scalar.value < 16 ? "0" : "") + String(scalar.value, radix: 16)
-            default: return String(Character(scalar))
-            }
-        }.joined()
+        let quoted = HostileNameTests.yaml(value)
         let job = try LaunchedJob(
             Sample.price + Sample.rows(5, daysAgo: 100) + Sample.rows(3, daysAgo: 0)
                 + "INSERT INTO Price(symbol, at) VALUES ('\(value.replacing("'", with: "''").replacing("\u{0}", with: "' || char(0) || '"))', 1600000000);",
             policy: Sample.policy(
-                Sample.rule("where: { symbol: \"\(quoted)\" }, keep_last: { count: 1, per: [symbol] }"),
-                Sample.rule("where: { symbol: [\"\(quoted)\"] }", name: "list"),
+                Sample.rule("where: { symbol: \(quoted) }, keep_last: { count: 1, per: [symbol] }"),
+                Sample.rule("where: { symbol: [\(quoted)] }", name: "list"),
                 head:
                     "log: { file: retention.log }\npending: [ { files: '*.csv', entity: Price, columns: { Wert: at } } ]"
             ))
