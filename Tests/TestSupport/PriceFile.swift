@@ -4,7 +4,7 @@ package import PriceStore
 package import RetentionPolicy
 package import SQLiteStore
 
-/// A real SQLite file in a folder of its own, with a table `price` (id, at in unix seconds, symbol) and whatever else a
+/// A real SQLite file in a folder of its own in memory, with a table `price` (id, at in unix seconds, symbol) and whatever else a
 /// test adds. The folder goes with the value.
 package final class PriceFile {
     package let folder: URL
@@ -15,7 +15,7 @@ package final class PriceFile {
     package static let now = Instant(unixSeconds: 1_795_219_200)
 
     package init(_ sql: String = "", indexed: Bool = true) throws {
-        folder = FileManager.default.temporaryDirectory.appending(path: "price-file-\(UUID().uuidString)")
+        folder = .memory.appending(path: "price-file-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         path = folder.appending(path: "prices.sqlite").path(percentEncoded: false)
         var configuration = Configuration()

@@ -1,6 +1,7 @@
 import Foundation
 @preconcurrency import Glibc
 import PriceStore
+import TestSupport
 
 @testable import retention
 
@@ -116,18 +117,8 @@ private final class LockedBytes: Sendable {
 final class TemporaryFolder {
     let url: URL
 
-    /// A folder in memory, where nothing waits for a disk, if it has room and programs can be run there; else that of temporary files.
-    private static let memory: URL = {
-        var facts = statvfs()
-        // ST_NOEXEC of sys/statvfs.h.
-        let isGood =
-            statvfs("/dev/shm", &facts) == 0 && facts.f_flag & 8 == 0 && facts.f_bavail * facts.f_frsize > 1 << 30
-        return isGood && access("/dev/shm", W_OK) == 0
-            ? URL(filePath: "/dev/shm") : FileManager.default.temporaryDirectory
-    }()
-
     init(inMemory: Bool = false) throws {
-        url = (inMemory ? Self.memory : FileManager.default.temporaryDirectory)
+        url = (inMemory ? .memory : FileManager.default.temporaryDirectory)
             .appending(path: "retention-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
     }

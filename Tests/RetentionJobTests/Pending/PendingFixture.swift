@@ -1,11 +1,12 @@
 import Foundation
+import TestSupport
 
-/// A temporary folder of real files, removed at the end.
+/// A folder of real files in memory, removed at the end.
 final class PendingFixture {
     let root: String
 
     init() throws {
-        let url = FileManager.default.temporaryDirectory.appendingPathComponent("pending-\(UUID().uuidString)")
+        let url = URL.memory.appendingPathComponent("pending-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
         root = url.resolvingSymlinksInPath().path
     }

@@ -5,15 +5,16 @@ import RetentionJob
 import RetentionPolicy
 import RetentionReports
 import SQLiteStore
+import TestSupport
 import Testing
 
-/// A ledger file in a temporary folder, which is deleted with it.
+/// A ledger file in a folder in memory, which is deleted with it.
 final class LedgerFile {
     let folder: URL
     var path: String { folder.appendingPathComponent("retention.ledger.sqlite").path }
 
     init() throws {
-        folder = FileManager.default.temporaryDirectory.appendingPathComponent("ledger-\(UUID().uuidString)")
+        folder = .memory.appendingPathComponent("ledger-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     }
 
