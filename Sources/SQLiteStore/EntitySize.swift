@@ -29,7 +29,7 @@ extension SQLiteFile {
         try run("counting the changes of \(entity)") { db in
             let managed = try catalog.table(entity, db)?.managed
             guard managed?.isHistory == true, managed?.unsupported == nil else { return nil }
-            let count = try count(SQLFragment("SELECT count(*) FROM main.ACHANGE"), db)
+            let count = try count("SELECT count(*) FROM main.ACHANGE", db)
             return "transactions with \(count.counted("change")), kept for programs that follow the store"
         }
     }

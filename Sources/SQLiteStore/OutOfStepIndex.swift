@@ -108,7 +108,7 @@ extension SQLiteFile {
         guard let error = error as? DatabaseError, error.isOfVirtualTable,
             let suspects = try? OutOfStepIndex.suspects(error.sql ?? "", self, db), !suspects.isEmpty
         else { return nil }
-        let names = suspects.map(\.name).joined(separator: ", ")
+        let names = suspects.map(\.name).list
         let which = suspects.count == 1 ? "the virtual table \(names) is" : "one of the virtual tables \(names) is"
         let remedies = suspects.compactMap(\.remedy)
         return (

@@ -307,7 +307,7 @@ public class SQLiteFile: StoreHistory, StoreQueries {
             throw DatabaseError(resultCode: .SQLITE_MISUSE, message: "wrong number of arguments", sql: fragment.text)
         }
         for (index, argument) in fragment.arguments.enumerated() {
-            let code = StoreValue(argument).bind(handle, Int32(index + 1))
+            let code = argument.bind(handle, Int32(index + 1))
             guard code == SQLITE_OK else { throw DatabaseError(resultCode: ResultCode(rawValue: code)) }
         }
         return statement
@@ -329,7 +329,7 @@ public class SQLiteFile: StoreHistory, StoreQueries {
     }
 
     /// Whether a query has a row.
-    func exists(_ query: SQLFragment, _ db: Database) throws -> Bool { try row(query + " LIMIT 1", db) != nil }
+    func exists(_ query: SQLFragment, _ db: Database) throws -> Bool { try row("\(query) LIMIT 1", db) != nil }
 
     /// The rows of a query, at most `limit`.
     func rows(_ fragment: SQLFragment, _ db: Database, limit: Int = .max) throws -> [[StoreValue]] {

@@ -126,3 +126,16 @@ extension SQLiteFile {
         try findings(of: request, after: survey(request))
     }
 }
+
+extension StoreValue {
+    /// A value as GRDB reads it.
+    init(_ value: DatabaseValue) {
+        switch value.storage {
+        case .null: self = .null
+        case .int64(let value): self = .integer(value)
+        case .double(let value): self = .real(value)
+        case .string(let value): self = .text(value)
+        case .blob(let value): self = .blob([UInt8](value))
+        }
+    }
+}

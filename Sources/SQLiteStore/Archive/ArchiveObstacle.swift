@@ -60,9 +60,7 @@ extension SQLiteFile {
             return nil
         }
         let isNull = shape.primaryKey.map { "\($0.quotedIdentifier) IS NULL" }.joined(separator: " OR ")
-        guard try exists(SQLFragment("SELECT 1 FROM main.\(table.quotedIdentifier) WHERE \(isNull)"), db) else {
-            return nil
-        }
+        guard try exists("SELECT 1 FROM main.\(table.quotedIdentifier) WHERE \(isNull)", db) else { return nil }
         return "rows of \(table) have NULL in their primary key, so references that they lose could not be restored"
     }
 
@@ -82,42 +80,40 @@ extension SQLiteFile {
     ) throws -> String? {
         let step = request.preceding.count
         if let removed = temporaries.removedRows, removed.steps.count > step,
-            removed.request(step).fetchRequest.entity == request.entity
+            removed.steps[step].fetchRequest.entity == request.entity
         {
             for name in try losing(removed, step: step, db) {
                 let child = try scope(name, db)
-                let isRow = child.table.keySQL.enumerated().map { "child.\($0.element) = +mine.k\($0.offset)" }
-                let rows =
-                    "temp.\(try removedTable(child.table, removed, db)) AS mine CROSS JOIN \(child.table.sql) AS child "
-                    + "WHERE mine.step = \(step) AND \(isRow.joined(separator: " AND "))"
-                if let key = try danglingKey(of: child.table, "child", in: SQLFragment(rows), db) {
-                    return Self.text(of: key)
-                }
+                let isRow = child.table.keySQL.map { "child." + $0 }.areFound(by: "mine")
+                let rows: SQLFragment = """
+                    temp.\(try removedTable(child.table, removed, db)) AS mine CROSS JOIN \(child.table.sql) AS child \
+                    WHERE mine.step = \(step) AND \(isRow)
+                    """
+                if let reason = try danglingKey(of: child.table, "child", in: rows, db) { return reason }
             }
         } else {
             let scope = try scope(of: BatchDeleteRequest(request).fetchRequest, db)
-            let rows = SQLFragment("\(scope.from()) WHERE (") + (try condition(request.expired, scope, db)) + ")"
-            if let key = try danglingKey(of: table, RowScope.alias, in: rows, db) { return Self.text(of: key) }
+            let rows: SQLFragment = "\(scope.from()) WHERE (\(try condition(request.expired, scope, db)))"
+            if let reason = try danglingKey(of: table, RowScope.alias, in: rows, db) { return reason }
         }
         for name in deletedByTriggers.sorted() {
             let other = try scope(name, db).table
-            let rows = SQLFragment("\(other.sql) AS other_row WHERE 1")
-            if let key = try danglingKey(of: other, "other_row", in: rows, db) { return Self.text(of: key) }
+            let rows: SQLFragment = "\(other.sql) AS other_row WHERE 1"
+            if let reason = try danglingKey(of: other, "other_row", in: rows, db) { return reason }
         }
         return nil
     }
 
-    private static func text(of key: Relationship) -> String {
-        "rows of \(key.source) refer to rows of \(key.destination) that are not in the store, so they could not be restored; "
-            + "PRAGMA foreign_key_check(\(key.source.standardIdentifier)) lists them"
-    }
-
-    /// A reference of a table that refers to no row, in one of some rows; nil if there is none.
+    /// A sentence about a reference of a table that refers to no row, in one of some rows; nil if there is none.
     private func danglingKey(
         of table: SQLiteTable, _ row: String, in rows: SQLFragment, _ db: Database
-    ) throws -> Relationship? {
-        try table.entity.relationships.first { key in
-            try exists(SQLFragment("SELECT 1 FROM ") + rows + " AND \(try dangles(row, key, db))", db)
+    ) throws -> String? {
+        let key = try table.entity.relationships.first {
+            try exists("SELECT 1 FROM \(rows) AND \(dangles(row, $0, db))", db)
+        }
+        return key.map {
+            "rows of \($0.source) refer to rows of \($0.destination) that are not in the store, so they could not be restored; "
+                + "PRAGMA foreign_key_check(\($0.source.standardIdentifier)) lists them"
         }
     }
 

@@ -101,14 +101,14 @@ struct ArchiveTable: Hashable {
     /// Makes the table in the archive.
     var creation: String {
         let number = rowNumber == Self.rowColumn ? ["\(rowNumber) INTEGER PRIMARY KEY"] : []
-        return "CREATE TABLE \(name.standardIdentifier) (\((number + declarations).joined(separator: ", ")))"
+        return "CREATE TABLE \(name.standardIdentifier) (\((number + declarations).list))"
     }
 
     /// The statement that adds rows to the archive's table. Its last argument is their number.
     func insertion(ofAtMost rows: Int) -> String {
-        let marks = "(" + Array(repeating: "?", count: archiveColumns.count).joined(separator: ", ") + ")"
-        let values = Array(repeating: marks, count: rows).joined(separator: ", ")
-        let columns = archiveColumns.map(\.quotedIdentifier).joined(separator: ", ")
+        let marks = "(" + Array(repeating: "?", count: archiveColumns.count).list + ")"
+        let values = Array(repeating: marks, count: rows).list
+        let columns = archiveColumns.map(\.quotedIdentifier).list
         return "INSERT INTO \(name.quotedIdentifier) (\(columns)) SELECT * FROM (VALUES \(values)) LIMIT ?"
     }
 

@@ -56,7 +56,7 @@ final class CopiedRows {
         let pieces = Self.calls(of: ReadBack.function, number: number, columns.map(\.quotedIdentifier))
         read = try db.makeStatement(
             sql:
-                "SELECT \(pieces.joined(separator: ", ")) FROM \(table.name.quotedIdentifier) WHERE \(table.rowNumber) > ?"
+                "SELECT \(pieces.list) FROM \(table.name.quotedIdentifier) WHERE \(table.rowNumber) > ?"
         )
     }
 
@@ -64,7 +64,7 @@ final class CopiedRows {
     static func calls(of function: String, number: Int, _ values: [String]) -> [String] {
         stride(from: 0, to: values.count, by: mostArguments).map { start in
             let piece = values[start..<min(start + mostArguments, values.count)]
-            return "\(function)(\(number), \(start), \(piece.joined(separator: ", ")))"
+            return "\(function)(\(number), \(start), \(piece.list))"
         }
     }
 

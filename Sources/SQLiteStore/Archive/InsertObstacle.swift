@@ -11,8 +11,8 @@ extension SQLiteFile {
     func obstacle(
         toInsertsInto table: String, _ columns: [String], firesTriggers: Bool, _ db: Database
     ) throws -> String? {
-        let names = columns.map(\.quotedIdentifier).joined(separator: ", ")
-        let values = columns.map { _ in "NULL" }.joined(separator: ", ")
+        let names = columns.map(\.quotedIdentifier).list
+        let values = columns.map { _ in "NULL" }.list
         let target = "main." + table.quotedIdentifier
         // A read-only connection ignores CHECK constraints.
         let definition = try catalog.schema(db).definition(of: table)

@@ -170,7 +170,7 @@ struct RestorationTable: RestorableSource {
     }
 
     private func list(_ names: [String], _ alias: String = "") -> String {
-        names.map { alias + $0.quotedIdentifier }.joined(separator: ", ")
+        names.map { alias + $0.quotedIdentifier }.list
     }
 
     /// Whether two values are equal in type and bytes.
@@ -239,8 +239,8 @@ struct RestorationTable: RestorableSource {
                 "\(alias).\($0.quotedIdentifier) COLLATE BINARY, typeof(\(alias).\($0.quotedIdentifier))"
             }
             let columns = values.enumerated().map { "\(alias).\($1.quotedIdentifier) AS c\($0)" }
-            let partition = parts.isEmpty ? "" : "PARTITION BY \(parts.joined(separator: ", "))"
-            return (columns + ["row_number() OVER (\(partition)) AS n"]).joined(separator: ", ")
+            let partition = parts.isEmpty ? "" : "PARTITION BY \(parts.list)"
+            return (columns + ["row_number() OVER (\(partition)) AS n"]).list
         }
         let equal = isEqual(references)
         let lost =
@@ -326,7 +326,7 @@ struct RestorationTable: RestorableSource {
         }
         let comparison = isWide ? "IS" : "="
         let keys = Self.joined(key.map { "\($0.quotedIdentifier) \(comparison) \(value($0))" }, by: "AND")
-        return "UPDATE\(conflict) \(target) SET \(assignments.joined(separator: ", "))\(version) "
+        return "UPDATE\(conflict) \(target) SET \(assignments.list)\(version) "
             + "WHERE \(keys) AND \(Self.joined(needs, by: "OR"))"
     }
 
@@ -384,16 +384,16 @@ struct RestorationTable: RestorableSource {
             isBefore = "CASE WHEN \(wasMade) THEN \(candleCount(nil)) = 0 ELSE \(candleCount("old_")) > 0 END"
             if let table = restored.table, !restored.rows.isEmpty {
                 func texts(_ row: String) -> String {
-                    key.map { "quote(\(row).\($0.quotedIdentifier))" }.joined(separator: ", ")
+                    key.map { "quote(\(row).\($0.quotedIdentifier))" }.list
                 }
                 isBefore +=
                     " OR (\(texts("r"))) IN (SELECT \(texts("a")) FROM \(table.source) AS a WHERE \(table.isIn(restored.rows, "a")))"
             }
         }
-        let keys = key.indices.map { "k\($0)" }.joined(separator: ", ")
+        let keys = key.indices.map { "k\($0)" }.list
         return """
             SELECT row, first_value(row) OVER candle AS first, is_made, is_written, follows, is_before
-            FROM (SELECT r.\(rowID) AS row, \(key.enumerated().map { "r.\($1.quotedIdentifier) AS k\($0)" }.joined(separator: ", ")),
+            FROM (SELECT r.\(rowID) AS row, \(key.enumerated().map { "r.\($1.quotedIdentifier) AS k\($0)" }.list),
                 \(wasMade) AS is_made, \(candleCount("new_")) = 1 AS is_written, \(follows.joined(separator: " AND ")) AS follows,
                 \(isBefore) AS is_before
                 FROM \(source) AS r WHERE \(isIn(ranges))
@@ -411,7 +411,7 @@ struct RestorationTable: RestorableSource {
     /// Restores the old values of such a candle.
     var candleUpdate: String {
         let values = columns.map { "\($0.quotedIdentifier) = \(value("old_" + $0))" }
-        return "UPDATE OR ABORT \(target) SET \(values.joined(separator: ", ")) WHERE \(isWritten)"
+        return "UPDATE OR ABORT \(target) SET \(values.list) WHERE \(isWritten)"
     }
 
     private var isWritten: String {

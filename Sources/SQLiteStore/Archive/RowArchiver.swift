@@ -78,7 +78,7 @@ final class RowArchiver {
             else { continue }
             let names = kept.columns.map(\.quotedIdentifier)
             let changed = names.map { "OLD.\($0) IS NOT NEW.\($0)" }.joined(separator: " OR ")
-            try place(kept, event: "UPDATE OF \(names.joined(separator: ", "))", when: changed, db)
+            try place(kept, event: "UPDATE OF \(names.list)", when: changed, db)
         }
     }
 
@@ -151,7 +151,7 @@ final class RowArchiver {
         guard let queried else { return try connection.execute(delete, db) }
         let table = tables[queried]
         let values = table.table.columns.map { "\(RowScope.alias).\($0.quotedIdentifier)" }
-        try copy(CopiedRows.calls(of: Self.function, number: queried, values).joined(separator: ", "))
+        try copy(CopiedRows.calls(of: Self.function, number: queried, values).list)
         sqlite3_update_hook(db.sqliteConnection, noteDeleted, Unmanaged.passUnretained(self).toOpaque())
         defer { sqlite3_update_hook(db.sqliteConnection, nil, nil) }
         try connection.execute(delete, db)

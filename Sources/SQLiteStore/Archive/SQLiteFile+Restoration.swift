@@ -33,7 +33,7 @@ extension AttachedArchive {
             guard let index = counts.firstIndex(where: { $0.table == table.table }) else { continue }
             for rows in table.holdsCandles ? [] : parts.joinedRows(of: number) {
                 guard table.holdsRows else {
-                    let range = [rows.lowerBound.databaseValue, rows.upperBound.databaseValue]
+                    let range: [StoreValue] = [.integer(rows.lowerBound), .integer(rows.upperBound)]
                     let other = tables.first { $0.kind == .rows && $0.table == table.table }
                     counts[index].referenceCount += try connection.count(
                         SQLFragment(table.referenceCount(other), range), db)

@@ -89,9 +89,7 @@ final class SQLiteRestoration: RestorationWork {
     func noteSkipped(_ row: Int64, of table: Int) throws { try skipped.noteSkipped(row, of: table) }
 
     func key(of row: Int64, in table: Int) throws -> [StoreValue] {
-        try Row.fetchAll(db, sql: archive.tables[table].keyQuery, arguments: [row]).flatMap {
-            $0.databaseValues.map { StoreValue($0) }
-        }
+        try writer.row(SQLFragment(archive.tables[table].keyQuery, [.integer(row)]), db) ?? []
     }
 
     // MARK: Inserted

@@ -42,9 +42,9 @@ struct SkippedRows: ArchiveSearch {
         let values = zip(values, relationship.destinationAttributes).map { value, key in
             value + (collations[key.folded].map { " COLLATE \($0.quotedIdentifier)" } ?? "")
         }
-        let keys = relationship.destinationAttributes.map { "p." + $0.quotedIdentifier }.joined(separator: ", ")
+        let keys = relationship.destinationAttributes.map { "p." + $0.quotedIdentifier }.list
         return """
-            (\(values.joined(separator: ", "))) IN (SELECT \(keys) FROM \(table.source) AS p WHERE p.\(table.rowID) IN
+            (\(values.list)) IN (SELECT \(keys) FROM \(table.source) AS p WHERE p.\(table.rowID) IN
             (SELECT row FROM temp.\(name) WHERE number = \(parent)))
             """
     }

@@ -8,7 +8,7 @@ extension SQLiteFile {
     ) throws(StoreError) -> String? {
         if let target {
             guard Set(target.primaryKey.map(\.folded)) == Set(rollup.key.map(\.folded)) else {
-                let key = rollup.key.joined(separator: ", ")
+                let key = rollup.key.list
                 return "the primary key of \(target.name) must be \(key), so that each bucket has one candle"
             }
             return try run("looking at \(rollup.target)") { db in
@@ -36,10 +36,9 @@ extension SQLiteFile {
                     let fetch = BatchDeleteRequest(request).fetchRequest
                     let scope = try scope(of: fetch, db)
                     let isLeft = try isLeft(scope, after: removed, db)
-                    let rows =
-                        SQLFragment(scope.from())
-                        + whereClause(.all([try condition(fetch.predicate, scope, db), isLeft]))
-                    try CandleTable(rollup, of: scope, self, db, after: removed).forEachBatch(of: rows, body)
+                    let isMade = SQLFragment.all([try condition(fetch.predicate, scope, db), isLeft])
+                    try CandleTable(rollup, of: scope, self, db, after: removed)
+                        .forEachBatch(of: "\(scope.from())\(isMade.whereClause)", body)
                 }
             }
         }

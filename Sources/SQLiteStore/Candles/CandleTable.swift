@@ -22,9 +22,7 @@ struct CandleTable {
         self.rollup = rollup
         self.connection = connection
         self.db = db
-        func column(_ name: String) throws -> String {
-            scope.column(try scope.attribute(name, store: connection.name))
-        }
+        func column(_ name: String) throws -> String { try scope.column(name, store: connection.name) }
         let date = try connection.dateSQL(rollup.date, scope, db)
         var columns = [date.column]
         switch rollup.source {
@@ -34,7 +32,7 @@ struct CandleTable {
             columns += try Candle.fields.map { try column(names[$0]) }
         }
         self.columns = columns + (try rollup.groupedBy.map(column))
-        order = ([date.orderValue] + scope.key).joined(separator: ", ")
+        order = ([date.orderValue] + scope.key).list
         target = try connection.catalog.table(rollup.target, db).map { _ in
             let scope = try connection.scope(rollup.target, db)
             let isLeft = try removed.map { try connection.isLeft(scope, after: $0, db) } ?? .always
@@ -65,8 +63,7 @@ struct CandleTable {
 
     /// Reads rows in order of date and key, each as a candle.
     private func forEach(of rows: SQLFragment, _ body: (Candle, Instant, [StoreValue]) throws -> Void) throws {
-        let query = SQLFragment("SELECT \(columns.joined(separator: ", ")) FROM ") + rows + " ORDER BY \(order)"
-        let statement = try connection.statement(query, db)
+        let statement = try connection.statement("SELECT \(columns.list) FROM \(rows) ORDER BY \(order)", db)
         let row = statement.sqliteStatement
         defer { sqlite3_reset(row) }
         let groups = Int32(columns.count - rollup.groupedBy.count)..<Int32(columns.count)
@@ -134,9 +131,8 @@ struct CandleTable {
         case (.yyyymmdd, .none), (.yyyymmddhhmmss, .none): isOther = "typeof(\(date.column)) = 'text'"
         default: return
         }
-        let query = SQLFragment(
+        let query: SQLFragment =
             "SELECT \(date.column) FROM \(target.scope.from()) WHERE \(isOther) AND \(date.orderValue) IS NOT NULL LIMIT 1"
-        )
         guard let time = try connection.row(query, db)?.first, let start = instant(time) else { return }
         throw failure(rollup.otherSpelling(of: start))
     }
@@ -220,10 +216,10 @@ private struct Target {
         // IS is used because a group may be NULL, and OR ABORT because a constraint of the table may replace other candles.
         let isKey = key.map { "\($0) IS ?" }.joined(separator: " AND ")
         let table = scope.table.sql
-        let all = (fields + key).joined(separator: ", ")
+        let all = (fields + key).list
         select = "SELECT \(all) FROM \(scope.from()) WHERE \(isKey) AND (\(isRead.text))"
-        let marks = (fields + key).map { _ in "?" }.joined(separator: ", ")
+        let marks = (fields + key).map { _ in "?" }.list
         insert = "INSERT OR ABORT INTO \(table) (\(all)) VALUES (\(marks))"
-        update = "UPDATE OR ABORT \(table) SET \(fields.map { "\($0) = ?" }.joined(separator: ", ")) WHERE \(isKey)"
+        update = "UPDATE OR ABORT \(table) SET \(fields.map { "\($0) = ?" }.list) WHERE \(isKey)"
     }
 }

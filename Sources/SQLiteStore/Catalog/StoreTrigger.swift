@@ -99,7 +99,7 @@ private final class TriggerProbe {
             }
             func execute(_ sql: String) -> Bool { compile(sql, isCarriedOut: true) }
             defer { _ = execute("DROP TABLE IF EXISTS \(subject)") }
-            guard execute("CREATE TABLE \(subject) (\(columns.map(\.quotedIdentifier).joined(separator: ", ")))"),
+            guard execute("CREATE TABLE \(subject) (\(columns.map(\.quotedIdentifier).list))"),
                 execute("CREATE TEMP TRIGGER \(name) AFTER \(event.rawValue) ON \(subject) \(text.body)")
             else { return nil }
             let sets =

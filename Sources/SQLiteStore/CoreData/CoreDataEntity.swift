@@ -96,5 +96,5 @@ struct ModelLink: Hashable {
 
 extension [Int64] {
     /// The numbers of entities as an SQL list, without parentheses.
-    var sqlList: String { map(String.init).joined(separator: ", ") }
+    var sqlList: String { map(String.init).list }
 }

@@ -104,7 +104,7 @@ struct CoreDataHistory: Hashable {
         for entity in entities {
             let kept = entity.preserved
             if kept.count > 1 {
-                return "\(entity.name) preserves \(kept.joined(separator: ", ")) of deleted rows, and it is unknown "
+                return "\(entity.name) preserves \(kept.list) of deleted rows, and it is unknown "
                     + "which column is for which"
             }
             if kept.count == 1, tombstones.isEmpty {

@@ -23,22 +23,13 @@ struct ObjectDelete {
     private(set) var objectIDs: [ObjectID] = []
 
     /// The delete of a request, or nil if it affects only the named rows, so that a plain delete suffices.
-    static func make(
-        _ request: DeleteWork, _ scope: RowScope, _ connection: SQLiteFile, _ db: Database
-    ) throws -> ObjectDelete? {
+    init?(_ work: DeleteWork, _ scope: RowScope, _ connection: SQLiteFile, _ db: Database) throws {
         guard let entity = scope.table.managed, let schema = try connection.catalog.coreData(db) else { return nil }
-        if let reason = connection.unsupported(entity, schema, request.relationships) {
+        if let reason = connection.unsupported(entity, schema, work.relationships) {
             throw StoreError(
                 .unsupported, store: connection.name, message: "refusing to delete from \(entity.name): \(reason)")
         }
         guard schema.needsObjects(entity) else { return nil }
-        return ObjectDelete(request, scope, entity, schema, connection, db)
-    }
-
-    private init(
-        _ work: DeleteWork, _ scope: RowScope, _ entity: CoreDataEntity, _ schema: CoreDataSchema,
-        _ connection: SQLiteFile, _ db: Database
-    ) {
         request = work.request
         self.scope = scope
         self.connection = connection
@@ -55,7 +46,7 @@ struct ObjectDelete {
     mutating func delete(_ keys: SQLFragment, whole: SQLFragment) throws {
         try connection.emptyBatchRows(db)
         let own = try connection.removedObjects(scope.table.tableName, graph.removed, db)
-        try connection.execute(SQLFragment("INSERT INTO temp.\(own) SELECT *, 0, 0 FROM (") + keys + ")", db)
+        try connection.execute("INSERT INTO temp.\(own) SELECT *, 0, 0 FROM (\(keys))", db)
         let named = db.changesCount
         if named == 0 { return try check(graph.denials()) }
         try graph.cascade()
@@ -74,7 +65,8 @@ struct ObjectDelete {
         for table in try graph.losingTables() {
             let removed = try connection.removedObjects(table, graph.removed, db)
             try recorder?.recordDeletes(of: table, keys: "SELECT k0 FROM temp.\(removed)", graph.schema)
-            try execute("DELETE FROM main.\(table.quotedIdentifier) WHERE Z_PK IN (SELECT k0 FROM temp.\(removed))")
+            try connection.execute(
+                "DELETE FROM main.\(table.quotedIdentifier) WHERE Z_PK IN (SELECT k0 FROM temp.\(removed))", db)
             gone += db.changesCount
             nullifiedCount -= try connection.forgetCleared(table, nil, removed, db)
         }
@@ -91,8 +83,7 @@ struct ObjectDelete {
         let table = entity.table.tableName
         guard entity.table.managed != nil, let removed = graph.removed.tables[table.folded] else { return nil }
         let isOwn = table == scope.table.tableName
-        return SQLFragment(
-            "\(RowScope.alias).Z_PK IN (SELECT k0 FROM temp.\(removed)\(isOwn ? " WHERE wave > 0" : ""))")
+        return "\(RowScope.alias).Z_PK IN (SELECT k0 FROM temp.\(removed)\(isOwn ? " WHERE wave > 0" : ""))"
     }
 
     // MARK: Lost references
@@ -113,9 +104,11 @@ struct ObjectDelete {
                 try recorder?.recordUpdates(
                     of: table,
                     keys: "SELECT stayer.k0 FROM (SELECT k0, k0 AS Z_PK FROM (\(loss))) AS stayer WHERE \(stays)")
-                try execute(
-                    "UPDATE main.\(table.quotedIdentifier) AS stayer SET Z_OPT = ifnull(Z_OPT, 0) + gone.losses "
-                        + "FROM (\(loss)) AS gone WHERE stayer.Z_PK = gone.k0 AND \(stays)")
+                try connection.execute(
+                    """
+                    UPDATE main.\(table.quotedIdentifier) AS stayer SET Z_OPT = ifnull(Z_OPT, 0) + gone.losses \
+                    FROM (\(loss)) AS gone WHERE stayer.Z_PK = gone.k0 AND \(stays)
+                    """, db)
             }
         }
     }
@@ -124,21 +117,22 @@ struct ObjectDelete {
     private mutating func nullify(
         _ table: String, _ reference: ModelLink.Reference, _ rows: String, _ recorder: CoreDataHistory.Recorder?
     ) throws {
-        guard let noted = try connection.noteCleared(table, nil, SQLFragment("child.Z_PK" + rows), db) else { return }
+        guard let noted = try connection.noteCleared(table, nil, "child.Z_PK\(rows)", db) else { return }
         let keys = "SELECT k0 FROM temp.\(noted.keys)"
         try recorder?.recordUpdates(of: table, keys: keys)
         nullifiedCount += noted.newCount
-        let columns = [reference.column] + reference.companions
-        let sets = columns.map { "\($0.quotedIdentifier) = NULL" }.joined(separator: ", ")
-        try execute(
-            "UPDATE main.\(table.quotedIdentifier) SET \(sets), Z_OPT = ifnull(Z_OPT, 0) + 1 WHERE Z_PK IN (\(keys))")
+        let sets = ([reference.column] + reference.companions).map { "\($0.quotedIdentifier) = NULL" }.list
+        try connection.execute(
+            "UPDATE main.\(table.quotedIdentifier) SET \(sets), Z_OPT = ifnull(Z_OPT, 0) + 1 WHERE Z_PK IN (\(keys))",
+            db)
     }
 
     /// Deletes the pairs of deleted rows: those of their own relationships, and of one-way ones to them.
     private func deletePairs() throws {
         func delete(_ table: String, _ columns: [String], _ keys: String) throws {
             for column in columns {
-                try execute("DELETE FROM main.\(table.quotedIdentifier) WHERE \(column.quotedIdentifier) IN (\(keys))")
+                try connection.execute(
+                    "DELETE FROM main.\(table.quotedIdentifier) WHERE \(column.quotedIdentifier) IN (\(keys))", db)
             }
         }
         for link in try graph.losingLinks() where link.relationship.deleteRule != .noAction {
@@ -156,21 +150,20 @@ struct ObjectDelete {
 
     /// The number of rows that a cascade deleted and that the request also names, for a later batch. They count as deleted.
     private func cascadedButNamed(_ own: String, _ whole: SQLFragment) throws -> Int {
-        guard try connection.exists(SQLFragment("SELECT 1 FROM temp.\(own) WHERE wave > 0"), db) else { return 0 }
-        let key = "\(RowScope.alias).Z_PK"
-        return try connection.count(
-            SQLFragment(
-                "SELECT count(*) FROM \(scope.from()) WHERE \(key) IN (SELECT k0 FROM temp.\(own) WHERE wave > 0) AND ("
-            )
-                + whole + ")", db)
+        let cascaded = "FROM temp.\(own) WHERE wave > 0"
+        guard try connection.exists("SELECT 1 \(cascaded)", db) else { return 0 }
+        let isCascaded = "\(RowScope.alias).Z_PK IN (SELECT k0 \(cascaded))"
+        return try connection.count("SELECT count(*) FROM \(scope.from()) WHERE \(isCascaded) AND (\(whole))", db)
     }
 
     private mutating func noteObjectIDs(_ own: String) throws {
         let key = "\(RowScope.alias).Z_PK"
-        let query =
-            "SELECT \(scope.identity.joined(separator: ", ")) FROM temp.\(own) AS removed CROSS JOIN \(scope.from()) "
-            + "WHERE \(key) = removed.k0 AND removed.wave = 0 ORDER BY \(key)"
-        objectIDs += try connection.rows(SQLFragment(query), db).map { connection.objectID(scope, $0) }
+        let rows = try connection.rows(
+            """
+            SELECT \(scope.identity.list) FROM temp.\(own) AS removed CROSS JOIN \(scope.from()) \
+            WHERE \(key) = removed.k0 AND removed.wave = 0 ORDER BY \(key)
+            """, db)
+        objectIDs += rows.map { connection.objectID(scope, $0) }
     }
 
     private func check(_ obstacles: [Survey.Obstacle]) throws {
@@ -180,23 +173,21 @@ struct ObjectDelete {
             message: "a relationship prevents the delete of rows of \(scope.table.name): " + first.text,
             hint: "nothing of the batch is deleted")
     }
-
-    private func execute(_ text: String) throws { try connection.execute(SQLFragment(text), db) }
 }
 
 extension Survey.Obstacle {
     /// The text of the obstacle in an error.
     var text: String {
-        let name = "\(relationship.source).\(relationship.sourceAttributes.joined(separator: ", "))"
-        let rows = "\(rowCount) \(rowCount == 1 ? "row" : "rows") of \(relationship.destination)"
+        let name = "\(relationship.source).\(relationship.sourceAttributes.list)"
+        let rows = "\(rowCount) \(rowCount == 1 ? "row" : "rows")"
+        let others = "\(rows) of \(relationship.destination)"
         return switch objection {
-        case .pointing: "\(rowCount) \(rowCount == 1 ? "row" : "rows") of \(name) refer to them"
+        case .pointing: "\(rows) of \(name) refer to them"
         case .denyRule:
-            "the delete rule of \(name) is deny, so a batch delete is refused; \(rows) "
+            "the delete rule of \(name) is deny, so a batch delete is refused; \(others) "
                 + "\(rowCount == 1 ? "is" : "are") at its other end"
-        case .mandatoryInverse: "the inverse of \(name) is mandatory, and \(rows) would lose it"
-        case .noInverse:
-            "\(rowCount) \(rowCount == 1 ? "row" : "rows") of \(name) refer to them, and it has no inverse"
+        case .mandatoryInverse: "the inverse of \(name) is mandatory, and \(others) would lose it"
+        case .noInverse: "\(rows) of \(name) refer to them, and it has no inverse"
         }
     }
 }

@@ -72,14 +72,14 @@ extension ObjectGraph {
             // A row that the cascade of its other end deletes is always in the same batch.
             let isLater = link.inverse?.deleteRule == .cascade ? " AND own.wave >= removed.wave" : ""
             for rows in try ends(of: link, isRemoved(link.destinationTable, isLater))
-            where try connection.exists(SQLFragment("SELECT 1" + rows), db) {
+            where try connection.exists("SELECT 1\(rows)", db) {
                 return Self.together(link)
             }
         }
         for link in try oneWayLinks() {
             guard case .own(let reference) = link.storage else { continue }
             let rows = try oneWay(link, reference, isRemoved(link.table))
-            if try connection.exists(SQLFragment("SELECT 1" + rows), db) { return Self.together(link) }
+            if try connection.exists("SELECT 1\(rows)", db) { return Self.together(link) }
         }
         return nil
     }

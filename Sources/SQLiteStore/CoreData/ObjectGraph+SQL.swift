@@ -8,7 +8,7 @@ extension ObjectGraph {
         try schema.tables.filter { $0 != entity.table && removed.tables[$0.folded] != nil }
             .filter { table in
                 let name = try connection.removedObjects(table, removed, db)
-                return try connection.exists(SQLFragment("SELECT 1 FROM temp.\(name) WHERE step = \(step)"), db)
+                return try connection.exists("SELECT 1 FROM temp.\(name) WHERE step = \(step)", db)
             } + [entity.table]
     }
 
@@ -85,8 +85,6 @@ extension ObjectGraph {
     /// The number of distinct rows (`child`) that queries find.
     func count(_ rows: [String]) throws -> Int {
         let union = rows.map { "SELECT child.Z_PK" + $0 }.joined(separator: " UNION ")
-        return try connection.count(SQLFragment("SELECT count(*) FROM (SELECT * FROM (\(union)) GROUP BY 1)"), db)
+        return try connection.count("SELECT count(*) FROM (SELECT * FROM (\(union)) GROUP BY 1)", db)
     }
-
-    func execute(_ text: String) throws { try connection.execute(SQLFragment(text), db) }
 }

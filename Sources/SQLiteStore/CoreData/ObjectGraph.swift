@@ -23,16 +23,14 @@ struct ObjectGraph {
             var reached: Set<String> = []
             for table in frontier.sorted() {
                 let isHere = "removed.step = \(step) AND removed.wave = \(wave)"
-                var rows: [(String, String)] = []
                 let links = wave == 0 ? schema.links(of: entity) : links(of: table)
                 for link in links where link.relationship.deleteRule == .cascade {
-                    rows += try ends(of: link, isHere).map { (link.destinationTable, $0) }
-                }
-                for (other, text) in rows {
-                    let target = try connection.removedObjects(other, removed, db)
-                    try execute(
-                        "INSERT OR IGNORE INTO temp.\(target) SELECT child.Z_PK, \(step), \(wave + 1)" + text)
-                    if db.changesCount > 0 { reached.insert(other) }
+                    let target = try connection.removedObjects(link.destinationTable, removed, db)
+                    for rows in try ends(of: link, isHere) {
+                        try connection.execute(
+                            "INSERT OR IGNORE INTO temp.\(target) SELECT child.Z_PK, \(step), \(wave + 1)\(rows)", db)
+                        if db.changesCount > 0 { reached.insert(link.destinationTable) }
+                    }
                 }
             }
             frontier = reached
@@ -54,10 +52,12 @@ struct ObjectGraph {
                 "NOT EXISTS (SELECT 1 FROM main.\(entity.table) AS child WHERE child.\(column) = name.Z_PK AND "
                     + (try stays(entity.table)) + ")")
         }
-        try execute(
-            "INSERT OR IGNORE INTO temp.\(target) SELECT name.Z_PK, \(step), \(wave) FROM main.ATRANSACTIONSTRING AS name "
-                + "WHERE name.Z_PK IN (\(mine.joined(separator: " UNION "))) AND name.ZNAME IS NOT 'retention' AND "
-                + others.joined(separator: " AND "))
+        try connection.execute(
+            """
+            INSERT OR IGNORE INTO temp.\(target) SELECT name.Z_PK, \(step), \(wave) FROM main.ATRANSACTIONSTRING AS name \
+            WHERE name.Z_PK IN (\(mine.joined(separator: " UNION "))) AND name.ZNAME IS NOT 'retention' AND \
+            \(others.joined(separator: " AND "))
+            """, db)
     }
 
     /// A reference that remaining rows lose, and the `FROM … WHERE …` of those rows, as `child`.

@@ -49,7 +49,7 @@ extension SQLiteFile {
             throw StoreError(
                 .unsupported, store: name,
                 message:
-                    "\(entity.name) is abstract: only its sub-entities have rows (\(entity.subentities.joined(separator: ", ")))"
+                    "\(entity.name) is abstract: only its sub-entities have rows (\(entity.subentities.list))"
             )
         }
         var named: [(column: String, value: StoreValue)] = []
@@ -81,12 +81,9 @@ extension SQLiteFile {
             let link = schema.links(of: entity).first(where: { $0.relationship == relationship }),
             case .own(let reference) = link.storage, reference.companions.isEmpty, link.back == nil
         else { return "\(entity.name).\(relationship.name) cannot be set with a key only" }
-        let found = try row(
-            SQLFragment(
-                "SELECT 1 FROM main.\(link.destinationTable.quotedIdentifier) WHERE Z_PK = ?", [value.databaseValue]),
-            db)
-        return found == nil
-            ? "\(entity.name).\(relationship.name) refers to no row of \(relationship.destination)" : nil
+        let table = "main." + link.destinationTable.quotedIdentifier
+        return try exists("SELECT 1 FROM \(table) WHERE Z_PK = \(bound: value)", db)
+            ? nil : "\(entity.name).\(relationship.name) refers to no row of \(relationship.destination)"
     }
 
     /// Sets attributes of the rows that match a condition, increments their lock counters and records them in the history. Returns their
@@ -99,52 +96,42 @@ extension SQLiteFile {
                 .unsupported, store: name,
                 message: "rows of \(scope.table.name) cannot be changed: no model of the store has them")
         }
-        let named = values.sorted { $0.key < $1.key }
-        var sets: [String] = []
-        for (key, value) in named {
+        var sets: [SQLFragment] = []
+        for (key, value) in values.sorted(by: { $0.key < $1.key }) {
             let attribute = try scope.attribute(key, store: name)
             guard managed.attributes[attribute.name] != nil, !attribute.isGenerated else {
                 throw StoreError(
                     .unsupported, store: name,
-                    message:
-                        "\(scope.table.name).\(attribute.name) cannot be set: it is not a stored attribute"
-                )
+                    message: "\(scope.table.name).\(attribute.name) cannot be set: it is not a stored attribute")
             }
             guard !value.isNull || !attribute.isRequired else {
                 throw StoreError(
                     .constraint, store: name, message: "\(scope.table.name).\(attribute.name) must have a value")
             }
-            sets.append("\(scope.table.columnSQL(attribute)) = ?")
+            sets.append("\(scope.table.columnSQL(attribute)) = \(bound: value)")
         }
         sets.append("Z_OPT = ifnull(Z_OPT, 0) + 1")
         let table = temporaryName("updated")
-        try execute(SQLFragment("CREATE TEMP TABLE \(table) (k0 INTEGER PRIMARY KEY)"), db)
+        try execute("CREATE TEMP TABLE \(table) (k0 INTEGER PRIMARY KEY)", db)
         temporaries.keyLists.append(table)
-        try execute(
-            SQLFragment("INSERT INTO temp.\(table) SELECT \(scope.key[0]) FROM \(scope.from()) WHERE ") + condition, db)
+        try execute("INSERT INTO temp.\(table) SELECT \(scope.key[0]) FROM \(scope.from()) WHERE \(condition)", db)
         let chosen = "SELECT k0 FROM temp.\(table)"
         try coreDataRecorder(db)?.recordUpdates(of: scope.table.tableName, keys: chosen)
-        try execute(
-            SQLFragment(
-                "UPDATE OR ABORT \(scope.table.sql) SET \(sets.joined(separator: ", ")) WHERE Z_PK IN (\(chosen))",
-                named.map(\.value.databaseValue)), db)
+        let assignments = SQLFragment.joined(sets, by: ", ", empty: "")
+        try execute("UPDATE OR ABORT \(scope.table.sql) SET \(assignments) WHERE Z_PK IN (\(chosen))", db)
         return try rows(
-            SQLFragment(
-                "SELECT \(scope.identity.joined(separator: ", ")) FROM \(scope.from()) WHERE \(scope.key[0]) IN (\(chosen)) "
-                    + "ORDER BY 1"), db)
+            "SELECT \(scope.identity.list) FROM \(scope.from()) WHERE \(scope.key[0]) IN (\(chosen)) ORDER BY 1", db)
     }
 
     /// Deletes the rows that match a condition as a batch delete does. Returns their number.
     func deleteManaged(_ condition: SQLFragment, _ scope: RowScope, _ db: Database) throws -> Int {
         let request = DeleteWork(BatchDeleteRequest(fetchRequest: StoreFetchRequest(entity: scope.table.name)))
-        guard var objects = try ObjectDelete.make(request, scope, self, db) else {
-            try execute(
-                SQLFragment("DELETE FROM \(scope.target()) WHERE ") + .all([condition, scope.membership]), db)
+        guard var objects = try ObjectDelete(request, scope, self, db) else {
+            try execute("DELETE FROM \(scope.target()) WHERE \(SQLFragment.all([condition, scope.membership]))", db)
             return db.changesCount
         }
         defer { try? dropClearedRows(db) }
-        let keys = SQLFragment("SELECT \(scope.key[0]) FROM \(scope.from()) WHERE ") + condition
-        try objects.delete(keys, whole: .never)
+        try objects.delete("SELECT \(scope.key[0]) FROM \(scope.from()) WHERE \(condition)", whole: .never)
         return objects.deletedCount
     }
 
@@ -158,10 +145,10 @@ extension SQLiteFile {
     /// The next key of a table whose greatest key is recorded under an entity number.
     func nextKey(of number: Int64, in table: String, _ db: Database) throws -> Int64 {
         let greatest = try row(
-            SQLFragment(
-                "SELECT max(ifnull((SELECT Z_MAX FROM main.Z_PRIMARYKEY WHERE Z_ENT = ?), 0), "
-                    + "ifnull((SELECT max(Z_PK) FROM main.\(table.quotedIdentifier)), 0))", [number.databaseValue]), db
-        )?.first
+            """
+            SELECT max(ifnull((SELECT Z_MAX FROM main.Z_PRIMARYKEY WHERE Z_ENT = \(bound: number)), 0), \
+            ifnull((SELECT max(Z_PK) FROM main.\(table.quotedIdentifier)), 0))
+            """, db)?.first
         guard case .integer(let last) = greatest, last >= 0, last < .max else {
             throw StoreError(
                 .unsupported, store: name,

@@ -46,19 +46,18 @@ struct BatchDelete {
         if let found = range, found.date.name != (sortedBy?.attribute ?? found.date.name) {
             (range, rest) = (nil, predicate)
         }
-        let date = try range.map { (try connection.dateSQL($0.date, scope, db), $0.before) }
+        let date = try range.map { (sql: try connection.dateSQL($0.date, scope, db), before: $0.before) }
         let access = try range.flatMap {
             scope.table.dateAccess(try scope.attribute($0.date.name, store: connection.name), filter: rest)
         }
-        groups = work.groups == nil || work.method != .keys ? nil : date.flatMap { KeyGroups(scope, $0.0) }
+        groups = work.groups == nil || work.method != .keys ? nil : date.flatMap { KeyGroups(scope, $0.sql) }
         // Each statement of such a batch names a group whose rows all match the other parts.
         rest = groups?.parts(of: rest).ofRows ?? rest
         statement = DeleteStatement(
-            scope: scope, date: date.map { (sql: $0.0, before: $0.1) },
-            rest: try connection.condition(rest, scope, db),
+            scope: scope, date: date, rest: try connection.condition(rest, scope, db),
             restOfValues: try connection.condition(connection.withoutFoundPicks(rest, scope, db), scope, db),
             access: access)
-        objects = try ObjectDelete.make(work, scope, connection, db)
+        objects = try ObjectDelete(work, scope, connection, db)
         choosesRows = try connection.choosesRows(work.request, db)
         // For a planned delete, the survey has looked for obstacles, and each batch confirms that the schema is the same.
         if !work.isPlanned,
@@ -177,9 +176,8 @@ struct BatchDelete {
     private func checkRest() throws {
         guard let date = work.mustLeave, deletedCount > 0 else { return }
         let scope = statement.scope
-        let readable =
-            SQLFragment("SELECT 1 FROM \(scope.from()) WHERE ") + (try connection.dateSQL(date, scope, db).readable())
-        if try connection.exists(readable, db) { return }
+        let isReadable = try connection.dateSQL(date, scope, db).readable()
+        if try connection.exists("SELECT 1 FROM \(scope.from()) WHERE \(isReadable)", db) { return }
         throw StoreError.lastRow(of: scope.table.name, store: connection.name)
     }
 
@@ -210,10 +208,8 @@ struct BatchDelete {
         }
         let scope = try connection.tableScope(of: fetch, db)
         let order = try connection.order(fetch.sortDescriptors, scope)
-        let chosen =
-            statement.keys(statement.condition(), by: .any)
-            + SQLFragment(" ORDER BY \(order)") + connection.limits(fetch)
-        try delete(statement.isAmong(chosen), by: .any)
+        let keys = statement.keys(statement.condition(), by: .any)
+        try delete(statement.isAmong("\(keys) ORDER BY \(order)\(connection.limits(fetch))"), by: .any)
     }
 }
 
@@ -221,9 +217,9 @@ extension SQLiteFile {
     /// The sort descriptors in SQL, with ties broken by key.
     func order(_ descriptors: [StoreSortDescriptor], _ scope: RowScope) throws -> String {
         let sorted = try descriptors.map { descriptor in
-            scope.column(try scope.attribute(descriptor.attribute, store: name)) + (descriptor.ascending ? "" : " DESC")
+            try scope.column(descriptor.attribute, store: name) + (descriptor.ascending ? "" : " DESC")
         }
-        return (sorted + scope.key).joined(separator: ", ")
+        return (sorted + scope.key).list
     }
 }
 

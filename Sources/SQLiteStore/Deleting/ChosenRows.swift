@@ -35,7 +35,7 @@ struct ChosenRows {
         try connection.emptyBatchRows(db)
         let table = try connection.removedTable(scope.table, removed, db)
         try connection.countingTemporaryRows(db) {
-            try connection.execute(SQLFragment("INSERT INTO temp.\(table) SELECT *, 0, 0 FROM (") + keys + ")", db)
+            try connection.execute("INSERT INTO temp.\(table) SELECT *, 0, 0 FROM (\(keys))", db)
         }
     }
 
@@ -63,9 +63,9 @@ struct ChosenRows {
         }
         // Rows of two child tables may refer to each other through a foreign key without an action.
         let hadOpen = db.hasOpenReferences
-        if tables.count > 1 { try execute("PRAGMA defer_foreign_keys = ON") }
+        if tables.count > 1 { try connection.execute("PRAGMA defer_foreign_keys = ON", db) }
         for table in tables.reversed() {
-            try connection.execute(SQLFragment("DELETE FROM \(table.target()) WHERE ") + isChosen(table), db)
+            try connection.execute("DELETE FROM \(table.target()) WHERE \(isChosen(table))", db)
             ownCounts[table.table.name, default: 0] += db.changesCount
             nullifiedCount -= try connection.forgetCleared(
                 table.table.name, table.table, self.table(table), db)
@@ -76,7 +76,7 @@ struct ChosenRows {
                     .constraint, store: connection.name,
                     message: "remaining rows refer to rows that would be deleted with those of \(scope.table.name)")
             }
-            try execute("PRAGMA defer_foreign_keys = OFF")
+            try connection.execute("PRAGMA defer_foreign_keys = OFF", db)
         }
         return isAll
     }
@@ -84,14 +84,13 @@ struct ChosenRows {
     /// The number of selected rows that are deleted, and their keys if they are to be listed. A trigger of the store may have restored
     /// some.
     func goneKeys(listed: Bool) throws -> (count: Int, keys: [[StoreValue]]) {
-        let columns = Self.columns(scope)
         let gone =
-            " FROM temp.\(try table(scope)) AS chosen"
+            "FROM temp.\(try table(scope)) AS chosen"
             + (scope.table.entity.deleteTriggers.isEmpty
                 ? "" : " WHERE NOT EXISTS (SELECT 1 FROM \(scope.from()) WHERE \(scope.key.areFound(by: "chosen")))")
-        guard listed else { return (try connection.count(SQLFragment("SELECT count(*)" + gone), db), []) }
-        let list = columns.joined(separator: ", ")
-        let keys = try connection.rows(SQLFragment("SELECT \(list)" + gone + " ORDER BY \(list)"), db)
+        guard listed else { return (try connection.count("SELECT count(*) \(gone)", db), []) }
+        let list = scope.keyNames.list
+        let keys = try connection.rows("SELECT \(list) \(gone) ORDER BY \(list)", db)
         return (keys.count, keys)
     }
 
@@ -111,13 +110,15 @@ struct ChosenRows {
                 let child = try source(of: key)
                 let rows = try pointing(key, sparingChosen: true)
                 try connection.execute(
-                    SQLFragment("INSERT OR IGNORE INTO temp.\(try table(child)) SELECT *, 0, 1 FROM (SELECT ") + rows
-                        + SQLFragment(" LIMIT ?)", [(bound ?? -1).databaseValue]), db)
+                    """
+                    INSERT OR IGNORE INTO temp.\(try table(child)) SELECT *, 0, 1 FROM \
+                    (SELECT \(rows) LIMIT \(bound: bound ?? -1))
+                    """, db)
                 let count = db.changesCount
                 if count > 0 { reached.insert(child.table.name) }
                 guard let bound, count >= bound else { continue }
                 for (entity, table) in removed.tables where entity != child.table.name.folded {
-                    try execute("DELETE FROM temp.\(table)")
+                    try connection.execute("DELETE FROM temp.\(table)", db)
                 }
                 reached = [child.table.name]
                 isAll = false
@@ -132,8 +133,7 @@ struct ChosenRows {
         var obstacles: [(rowCount: Int, source: String)] = []
         for key in graph.keys(into: parent.table.name) where keys(key) {
             let rows = try pointing(key, sparingChosen: false)
-            let number = try connection.count(
-                SQLFragment("SELECT count(*) FROM (SELECT DISTINCT ") + rows + ")", db)
+            let number = try connection.count("SELECT count(*) FROM (SELECT DISTINCT \(rows))", db)
             if number > 0 { obstacles.append((number, key.text)) }
         }
         guard obstacles.isEmpty else {
@@ -156,10 +156,9 @@ struct ChosenRows {
         let rows = try pointing(key, sparingChosen: !graph.forced.contains(key))
         guard let noted = try connection.noteCleared(child.table.name, child.table, rows, db) else { return }
         nullifiedCount += noted.newCount
-        let sets = key.sourceAttributes.map { "\($0.quotedIdentifier) = NULL" }.joined(separator: ", ")
-        try execute(
-            "UPDATE \(child.from()) SET \(sets) WHERE \(child.key.operand) IN (SELECT * FROM temp.\(noted.keys))"
-        )
+        let sets = key.sourceAttributes.map { "\($0.quotedIdentifier) = NULL" }.list
+        try connection.execute(
+            "UPDATE \(child.from()) SET \(sets) WHERE \(child.key.operand) IN (SELECT * FROM temp.\(noted.keys))", db)
     }
 
     private func source(of key: Relationship) throws -> RowScope { try connection.tableScope(key.source, db) }
@@ -173,20 +172,15 @@ struct ChosenRows {
     ///
     /// - Parameter sparingChosen: whether rows that are recorded themselves are left out.
     private func pointing(_ key: Relationship, sparingChosen: Bool) throws -> SQLFragment {
-        let stays = sparingChosen ? "NOT " + (try connection.childIsRemoved(key, removed, steps: "= 0", db)) : "TRUE"
-        return SQLFragment(try connection.childKeys(key, db))
-            + (try connection.references(key, removed, stays, [], db))
+        let stays: SQLFragment =
+            sparingChosen ? "NOT \(try connection.childIsRemoved(key, removed, steps: "= 0", db))" : "TRUE"
+        return "\(try connection.childKeys(key, db))\(try connection.references(key, removed, stays, db))"
     }
 
     /// The condition that a row is recorded.
     private func isChosen(_ scope: RowScope) throws -> SQLFragment {
-        let keys = Self.columns(scope).joined(separator: ", ")
-        return SQLFragment("\(scope.key.operand) IN (SELECT \(keys) FROM temp.\(try table(scope)))")
+        "\(scope.key.operand) IN (SELECT \(scope.keyNames.list) FROM temp.\(try table(scope)))"
     }
-
-    private static func columns(_ scope: RowScope) -> [String] { scope.key.indices.map { "k\($0)" } }
-
-    private func execute(_ text: String) throws { try connection.execute(SQLFragment(text), db) }
 }
 
 extension SQLiteFile {
@@ -198,9 +192,9 @@ extension SQLiteFile {
             guard try catalog.table(kept.entity, db) != nil, case let entity = try scope(kept.entity, db),
                 let rows = try reached(entity)
             else { continue }
-            let readable =
-                SQLFragment("SELECT 1 FROM \(entity.from()) WHERE ") + (try dateSQL(kept.date, entity, db).readable())
-            if try exists(readable + " AND " + rows, db), try !exists(readable + " AND NOT (" + rows + ")", db) {
+            let isReadable = try dateSQL(kept.date, entity, db).readable()
+            let readable: SQLFragment = "SELECT 1 FROM \(entity.from()) WHERE \(isReadable)"
+            if try exists("\(readable) AND \(rows)", db), try !exists("\(readable) AND NOT (\(rows))", db) {
                 throw StoreError.lastRow(of: entity.table.name, store: name)
             }
         }
@@ -208,10 +202,8 @@ extension SQLiteFile {
             guard try catalog.table(kept.rows.entity, db) != nil, case let entity = try scope(kept.rows.entity, db),
                 let rows = try reached(entity)
             else { continue }
-            let query =
-                SQLFragment("SELECT 1 FROM \(entity.from()) WHERE ") + rows + " AND ("
-                + (try condition(.notTrue(.not(kept.rows.rows)), entity, db)) + ")"
-            guard try exists(query, db) else { continue }
+            let isKept = try condition(.notTrue(.not(kept.rows.rows)), entity, db)
+            guard try exists("SELECT 1 FROM \(entity.from()) WHERE \(rows) AND (\(isKept))", db) else { continue }
             throw StoreError(
                 .constraint, store: name,
                 message:

@@ -10,30 +10,26 @@ extension BatchDelete {
         guard let list = connection.temporaries.dateList else {
             throw StoreError(.unsupported, store: connection.name, message: "the dates of the rows are not listed")
         }
-        let first = try connection.row(SQLFragment("SELECT min(date) FROM temp.\(list)"), db)?.first
+        let first = try connection.row("SELECT min(date) FROM temp.\(list)", db)?.first
         guard let first, !first.isNull else { return try connection.dropDateList(db) }
         // The list can contain more rows than the plan counted.
         let most = min(work.fetchRequest.fetchLimit ?? .max, work.allowedRows ?? .max)
-        let end = try connection.row(
-            SQLFragment("SELECT date FROM temp.\(list) ORDER BY date LIMIT 1 OFFSET ?", [most.databaseValue]), db)?
+        let end = try connection.row("SELECT date FROM temp.\(list) ORDER BY date LIMIT 1 OFFSET \(bound: most)", db)?
             .first
-        let stretch = end.map {
-            SQLFragment("date \(first == $0 ? "<=" : "<") ?", [$0.databaseValue])
-        }
-        let columns = statement.scope.key.indices.map { "k\($0)" }.joined(separator: ", ")
-        let keys = SQLFragment("SELECT \(columns) FROM temp.\(list)") + connection.whereClause(stretch ?? .always)
+        let stretch = end.map { "date \(first == $0 ? "<=" : "<") \(bound: $0)" } ?? SQLFragment.always
+        let keys: SQLFragment = "SELECT \(statement.scope.keyNames.list) FROM temp.\(list)\(stretch.whereClause)"
         let rows = SQLFragment.all([statement.isAmong(keys), statement.condition()])
         if let end, first == end, try !mayGoTogether(rows, by: .any) { return try connection.dropDateList(db) }
         try deleteChecked(rows, by: .any, nil)
-        guard let stretch, let end else { return try connection.dropDateList(db) }
-        try connection.execute(SQLFragment("DELETE FROM temp.\(list) WHERE ") + stretch, db)
+        guard let end else { return try connection.dropDateList(db) }
+        try connection.execute("DELETE FROM temp.\(list)\(stretch.whereClause)", db)
         return BatchContinuation(position: [end])
     }
 
     /// Whether the rows of one date, which become candles together, are within the rule's limit.
     func mayGoTogether(_ rows: SQLFragment, by path: RowPath) throws -> Bool {
         guard let most = work.allowedRows else { return true }
-        return try connection.count(SQLFragment("SELECT count(*) FROM ") + statement.rows(rows, by: path), db) <= most
+        return try connection.count("SELECT count(*) FROM \(statement.rows(rows, by: path))", db) <= most
     }
 }
 
@@ -48,15 +44,13 @@ extension SQLiteFile {
             guard request.method == .dates else { return }
             try dropDateList(db)
             let list = temporaryName("dates")
-            let columns = (["date"] + scope.key.indices.map { "k\($0)" }).joined(separator: ", ")
-            try execute(
-                SQLFragment("CREATE TEMP TABLE \(list) (\(columns), PRIMARY KEY (\(columns))) WITHOUT ROWID"), db)
-            let values = ([try dateSQL(rollup.date, scope, db).orderValue] + scope.key).joined(separator: ", ")
-            let rows = whereClause(try condition(request.fetchRequest.predicate, scope, db))
+            let columns = (["date"] + scope.keyNames).list
+            try execute("CREATE TEMP TABLE \(list) (\(columns), PRIMARY KEY (\(columns))) WITHOUT ROWID", db)
+            let values = ([try dateSQL(rollup.date, scope, db).orderValue] + scope.key).list
+            let rows = try condition(request.fetchRequest.predicate, scope, db).whereClause
             try countingTemporaryRows(db) {
                 try execute(
-                    SQLFragment("INSERT INTO temp.\(list) SELECT \(values) FROM \(scope.from())")
-                        + rows + " ORDER BY \(values)", db)
+                    "INSERT INTO temp.\(list) SELECT \(values) FROM \(scope.from())\(rows) ORDER BY \(values)", db)
             }
             temporaries.dateList = list
         }
@@ -65,7 +59,7 @@ extension SQLiteFile {
     /// - Returns: nil, the end of the pass.
     @discardableResult
     fileprivate func dropDateList(_ db: Database) throws -> BatchContinuation? {
-        if let list = temporaries.dateList { try execute(SQLFragment("DROP TABLE temp.\(list)"), db) }
+        if let list = temporaries.dateList { try execute("DROP TABLE temp.\(list)", db) }
         temporaries.dateList = nil
         return nil
     }

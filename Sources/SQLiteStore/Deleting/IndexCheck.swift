@@ -12,10 +12,9 @@ extension BatchDelete {
         guard path != .table, scope.table.indexes.contains(where: { $0.name != scope.table.keyIndex }) else {
             return nil
         }
-        let keys = scope.key.indices.map { "k\($0)" }
-        let same = zip(scope.key, keys).map { "\($0) = found.\($1)" }.joined(separator: " AND ")
-        return SQLFragment("(") + statement.keys(condition, by: path, as: keys)
-            + ") AS found CROSS JOIN \(scope.targetTable) WHERE \(same)"
+        let same = zip(scope.key, scope.keyNames).map { "\($0) = found.\($1)" }.joined(separator: " AND ")
+        let keys = statement.keys(condition, by: path, as: scope.keyNames)
+        return "(\(keys)) AS found CROSS JOIN \(scope.targetTable) WHERE \(same)"
     }
 
     /// Throws if one of the rows looked up does not match the request.
@@ -29,15 +28,14 @@ extension BatchDelete {
 
     /// Whether a row of a FROM clause with its condition does not match the request.
     func hasOthers(_ rows: SQLFragment) throws -> Bool {
-        try connection.exists(SQLFragment("SELECT 1 FROM ") + rows + " AND (" + statement.values + ") IS NOT TRUE", db)
+        try connection.exists("SELECT 1 FROM \(rows) AND (\(statement.values)) IS NOT TRUE", db)
     }
 
     /// Calls SQL functions with values of the rows to delete, and checks the rows looked up.
     func copy(_ calls: String, of rows: SQLFragment?, _ condition: SQLFragment, by path: RowPath) throws {
         guard let rows else { return try connection.execute(statement.select(calls, of: condition, by: path), db) }
-        let query =
-            SQLFragment("SELECT total((") + statement.values + ") IS NOT TRUE), \(calls) FROM " + rows
-        if try connection.row(query, db)?.first != .real(0) { throw damagedIndex(path) }
+        let found = try connection.row("SELECT total((\(statement.values)) IS NOT TRUE), \(calls) FROM \(rows)", db)
+        if found?.first != .real(0) { throw damagedIndex(path) }
     }
 
     private func damagedIndex(_ path: RowPath) -> StoreError {

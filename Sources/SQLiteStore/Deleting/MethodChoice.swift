@@ -102,12 +102,13 @@ extension SQLiteFile {
         guard let rowIDs = try rowIDs(of: table, db), rowIDs.lowerBound < rowIDs.upperBound else { return true }
         let key = scope.key[0]
         // Read by rowid, whatever indexes there are, each lookup reads one page.
-        let statement =
-            "SELECT \(dateSQL.orderValue) FROM \(scope.target()) NOT INDEXED WHERE \(key) >= ? ORDER BY \(key) LIMIT 1"
+        let rows = "\(scope.target()) NOT INDEXED"
         var previous: DateKey?
         var (found, inversions) = (0, 0)
         for place in rowIDs.spread(over: Self.sampleCount) {
-            let value = try row(SQLFragment(statement, [place.databaseValue]), db)?.first
+            let value = try row(
+                "SELECT \(dateSQL.orderValue) FROM \(rows) WHERE \(key) >= \(bound: place) ORDER BY \(key) LIMIT 1", db)?
+                .first
             guard let next = value.flatMap({ DateKey($0) }) else { continue }
             found += 1
             if let previous, next < previous { inversions += 1 }
@@ -120,10 +121,9 @@ extension SQLiteFile {
     /// The first and last rowid of a table, or nil if it has none or no row.
     func rowIDs(of table: SQLiteTable, _ db: Database) throws -> ClosedRange<Int64>? {
         guard let rowID = table.rowID?.quotedIdentifier else { return nil }
-        let query = "SELECT (SELECT min(\(rowID)) FROM \(table.sql)), (SELECT max(\(rowID)) FROM \(table.sql))"
-        guard let ends = try row(SQLFragment(query), db), case .integer(let first) = ends[0],
-            case .integer(let last) = ends[1]
-        else { return nil }
+        let ends = try row(
+            "SELECT (SELECT min(\(rowID)) FROM \(table.sql)), (SELECT max(\(rowID)) FROM \(table.sql))", db)
+        guard let ends, case .integer(let first) = ends[0], case .integer(let last) = ends[1] else { return nil }
         return first...last
     }
 

@@ -30,10 +30,9 @@ extension BatchDelete {
         guard limit < .max,
             let boundary = try whole?.boundary ?? boundary(of: group, by: date, from: from, offset: limit)
         else {
-            let newest =
-                statement.select(date.column, of: ahead, by: .date)
-                + " ORDER BY \(date.column) DESC LIMIT 1"
-            if let found = try connection.row(newest, db)?.first { try requireExpired(found, date.date) }
+            let dates = statement.select(date.column, of: ahead, by: .date)
+            let newest = try connection.row("\(dates) ORDER BY \(date.column) DESC LIMIT 1", db)?.first
+            if let newest { try requireExpired(newest, date.date) }
             try delete(range: ahead)
             return nil
         }
@@ -99,7 +98,7 @@ extension BatchDelete {
     ) throws -> (rows: SQLFragment, boundary: [StoreValue])? {
         guard date.function != nil else { return nil }
         // The index begins with the rows without a date, which belong to no range.
-        let isDated = from == nil ? SQLFragment("\(date.column) IS NOT NULL") : .always
+        let isDated: SQLFragment = from == nil ? "\(date.column) IS NOT NULL" : .always
         let query = statement.boundary(
             .all([isDated, statement.wholeStretch(DateSQL.Stretch(from: from))]), column: date.column, offset: count,
             is: statement.condition())

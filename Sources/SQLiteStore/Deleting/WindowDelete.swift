@@ -9,15 +9,16 @@ extension BatchDelete {
         if let groups, let values = work.groups, let date = statement.date?.sql {
             return try delete(by: groups, values, date)
         }
-        let bounds = statement.scope.table.isWithoutRowID ? nil : work.rowIDs
-        let start = bounds.flatMap { $0.lowerBound > .min ? [StoreValue.integer($0.lowerBound - 1)] : nil }
-        let last = bounds.map { [StoreValue.integer($0.upperBound)] }
+        let start = work.rowIDs.flatMap { $0.lowerBound > .min ? [StoreValue.integer($0.lowerBound - 1)] : nil }
+        let last = work.rowIDs.map { [StoreValue.integer($0.upperBound)] }
         let after = work.place ?? start
         let limit = work.fetchRequest.fetchLimit ?? .max
         let end =
             try limit == .max
             ? nil : connection.row(statement.windowEnd(after: after, through: last, rowCount: limit), db)
-        let rows = SQLFragment.all([statement.window(after: after, through: end ?? last), statement.condition()])
+        let rows = SQLFragment.all([
+            statement.scope.keys(after: after, through: end ?? last), statement.condition(),
+        ])
         if let most = work.allowedRows, most < limit {
             try delete(statement.isAmong(statement.first(most, of: rows)), by: .table)
         } else {

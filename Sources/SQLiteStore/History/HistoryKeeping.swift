@@ -50,16 +50,17 @@ extension SQLiteWriter {
     public func deleteHistory(before instant: Instant) throws(StoreError) -> Int {
         // They are deleted in order of number up to the first that stays, so a clock that was set back leaves no gap.
         try deleteHistory(
-            SQLFragment(
-                "SELECT number FROM main.\(HistoryTables.transactions) WHERE +at >= ? ORDER BY number LIMIT 1",
-                [instant.microseconds.databaseValue]))
+            """
+            SELECT number FROM main.\(HistoryTables.transactions) WHERE +at >= \(bound: instant.microseconds) \
+            ORDER BY number LIMIT 1
+            """)
     }
 
     /// Deletes the transactions of the history before a token's with their changes, in one transaction. Returns their number.
     public func deleteHistory(before token: HistoryToken) throws(StoreError) -> Int {
         try run("deleting history") { db in
             _ = try historyPlace(token, db)
-            return try deleteHistory(SQLFragment("SELECT ?", [token.transactionNumber.databaseValue]))
+            return try deleteHistory("SELECT \(bound: token.transactionNumber)")
         }
     }
 
@@ -67,8 +68,11 @@ extension SQLiteWriter {
         try run("deleting history") { db in
             try transaction(.normal) {
                 _ = try historyIdentifier(db)
-                let delete = SQLFragment("DELETE FROM main.\(HistoryTables.transactions) WHERE number < coalesce((")
-                try execute(delete + firstToStay + "), 9223372036854775807)", db)
+                try execute(
+                    """
+                    DELETE FROM main.\(HistoryTables.transactions) \
+                    WHERE number < coalesce((\(firstToStay)), 9223372036854775807)
+                    """, db)
                 return db.changesCount
             }
         }

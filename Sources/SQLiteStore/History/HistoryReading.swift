@@ -30,9 +30,10 @@ extension SQLiteFile {
                 let start = try token.map { try historyPlace($0, db) }
                 let last = try HistoryTables.lastNumber(db)
                 let heads = try rows(
-                    SQLFragment(
-                        "SELECT number, at, author FROM main.\(HistoryTables.transactions) WHERE number > ? "
-                            + "ORDER BY number LIMIT ?", [(start ?? 0).databaseValue, max(0, limit).databaseValue]), db)
+                    """
+                    SELECT number, at, author FROM main.\(HistoryTables.transactions) WHERE number > \(bound: start ?? 0) \
+                    ORDER BY number LIMIT \(bound: max(0, limit))
+                    """, db)
                 if let start, limit > 0, heads.isEmpty, start < last { throw missingHistory() }
                 var found: [HistoryTransaction] = []
                 var changeCount = 0
@@ -90,9 +91,8 @@ extension SQLiteFile {
     private func historyChanges(
         _ number: Int64, names: inout [String: String], _ db: Database
     ) throws -> [HistoryChange] {
-        let query = SQLFragment(
-            "SELECT entity, kind, key FROM main.\(HistoryTables.changes) WHERE number = ? ORDER BY place",
-            [number.databaseValue])
+        let query: SQLFragment =
+            "SELECT entity, kind, key FROM main.\(HistoryTables.changes) WHERE number = \(bound: number) ORDER BY place"
         var changes: [HistoryChange] = []
         for row in try rows(query, db) {
             guard case .text(let entity) = row[0], case .text(let word) = row[1],
@@ -116,6 +116,6 @@ extension SQLiteFile {
     private func damagedHistory() -> StoreError {
         StoreError(
             .inputOutput, store: name, message: "the history tables contain entries that this program did not write",
-            hint: "drop \(HistoryTables.names.joined(separator: ", ")) and call keepHistory() again")
+            hint: "drop \(HistoryTables.names.list) and call keepHistory() again")
     }
 }

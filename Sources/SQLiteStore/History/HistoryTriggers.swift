@@ -62,7 +62,7 @@ enum HistoryTriggers {
     }
 
     private static func key(of table: SQLiteTable, in row: String) -> String {
-        let columns = table.keySQL.map { "\(row).\($0)" }.joined(separator: ", ")
+        let columns = table.keySQL.map { "\(row).\($0)" }.list
         return table.isWithoutRowID ? "retention_history_key(\(columns))" : columns
     }
 

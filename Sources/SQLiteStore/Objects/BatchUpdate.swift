@@ -22,12 +22,12 @@ extension SQLiteWriter {
                     if scope.table.managed != nil {
                         keys = try updateManaged(values, scope, where: condition, db)
                     } else {
-                        let update = try setting(values, scope) + whereClause(condition)
+                        let update = try setting(values, scope) + condition.whereClause
                         guard wantsIDs else {
                             try execute(update, db)
                             return BatchUpdateResult(updatedCount: db.changesCount)
                         }
-                        keys = try rows(update + " RETURNING " + scope.table.keySQL.joined(separator: ", "), db)
+                        keys = try rows("\(update) RETURNING \(scope.table.keySQL.list)", db)
                     }
                     return BatchUpdateResult(
                         updatedCount: keys.count, objectIDs: wantsIDs ? keys.map { objectID(scope, $0) } : [])
@@ -40,7 +40,6 @@ extension SQLiteWriter {
     func setting(_ values: [String: StoreValue], _ scope: RowScope) throws -> SQLFragment {
         let named = values.sorted { $0.key < $1.key }
         let sets = try scope.attributes(named.map(\.key), store: name).map { "\($0.name.quotedIdentifier) = ?" }
-        return SQLFragment(
-            "UPDATE OR ABORT \(scope.target()) SET \(sets.joined(separator: ", "))", named.map(\.value.databaseValue))
+        return SQLFragment("UPDATE OR ABORT \(scope.target()) SET " + sets.list, named.map(\.value))
     }
 }

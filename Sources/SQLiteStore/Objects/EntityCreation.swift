@@ -107,7 +107,7 @@ extension SQLiteWriter {
             "FOREIGN KEY \(key.sourceAttributes.standardList) REFERENCES \(key.destination.standardIdentifier) "
                 + "\(key.destinationAttributes.standardList) ON DELETE \(key.deleteRule.sqlAction)"
         }
-        return "CREATE TABLE main.\(entity.name.standardIdentifier) (\(parts.joined(separator: ", ")))"
+        return "CREATE TABLE main.\(entity.name.standardIdentifier) (\(parts.list))"
     }
 
     /// The definition of a column for CREATE TABLE or ADD COLUMN.

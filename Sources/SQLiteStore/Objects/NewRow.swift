@@ -93,8 +93,7 @@ extension SQLiteFile {
         guard !row.values.isEmpty else { return false }
         // Texts that are equal in a collation may differ.
         let same = row.values.map { "\($0.column.quotedIdentifier) IS ? COLLATE BINARY" }.joined(separator: " AND ")
-        return try exists(
-            SQLFragment("SELECT 1 FROM \(target) WHERE \(same)", row.values.map(\.value.databaseValue)), db)
+        return try exists(SQLFragment("SELECT 1 FROM \(target) WHERE " + same, row.values.map(\.value)), db)
     }
 
     private func insertStatement(_ row: NewRow, into target: String, returning names: [String]) -> SQLFragment {
@@ -104,7 +103,7 @@ extension SQLiteFile {
         if isPlain, let last = lastInsert, last.target == target, last.onConflict == onConflict,
             last.columns.elementsEqual(row.values.lazy.map(\.column))
         {
-            return SQLFragment(last.text, row.values.map(\.value.databaseValue))
+            return SQLFragment(last.text, row.values.map(\.value))
         }
         var brought = row.values + row.identity
         if let rowID = row.rowID { brought.append((rowID.name, .integer(rowID.value))) }
@@ -121,7 +120,7 @@ extension SQLiteFile {
                 target: target, columns: row.values.map(\.column), onConflict: onConflict, text: text)
         }
         let arguments = onConflict == .replace && !sets.isEmpty ? row.replaceable?.condition.arguments ?? [] : []
-        return SQLFragment(text, brought.map(\.value.databaseValue) + arguments)
+        return SQLFragment(text, brought.map(\.value) + arguments)
     }
 }
 
@@ -137,18 +136,18 @@ extension SQLiteFile {
         into target: String, _ columns: [String], _ onConflict: ConflictPolicy, sets: [String],
         where condition: String? = nil, returning names: [String]
     ) -> String {
-        let marks = columns.map { _ in "?" }.joined(separator: ", ")
+        let marks = columns.map { _ in "?" }.list
         var text = "INSERT OR ABORT INTO \(target) " + (condition == nil ? "" : "AS \(RowScope.alias) ")
-        text += columns.isEmpty ? "DEFAULT VALUES" : "(\(columns.joined(separator: ", "))) VALUES (\(marks))"
+        text += columns.isEmpty ? "DEFAULT VALUES" : "(\(columns.list)) VALUES (\(marks))"
         switch onConflict {
         case .ignore where !sets.isEmpty: text += " ON CONFLICT DO NOTHING"
         // REPLACE would delete the old row and whatever cascades from it.
         case .replace where !sets.isEmpty:
-            text += " ON CONFLICT DO UPDATE SET " + sets.joined(separator: ", ")
+            text += " ON CONFLICT DO UPDATE SET " + sets.list
             if let condition { text += " WHERE " + condition }
         default: break
         }
-        return names.isEmpty ? text : text + " RETURNING " + names.joined(separator: ", ")
+        return names.isEmpty ? text : text + " RETURNING " + names.list
     }
 }
 
@@ -187,9 +186,7 @@ extension SQLiteFile {
 
     /// Throws if a table with AUTOINCREMENT has no rowid left, which SQLite also reports as a full disk.
     private func checkRowIDs(_ table: SQLiteTable, _ db: Database) throws {
-        let last = try row(
-            SQLFragment("SELECT max(seq) FROM main.sqlite_sequence WHERE name = ?", [table.tableName.databaseValue]), db
-        )
+        let last = try row("SELECT max(seq) FROM main.sqlite_sequence WHERE name = \(bound: table.tableName)", db)
         guard last?.first == .integer(.max) else { return }
         throw StoreError(
             .unsupported, store: name,
@@ -202,13 +199,13 @@ extension SQLiteFile {
         of table: SQLiteTable, _ db: Database, _ insert: () throws -> InsertOutcome
     ) throws -> InsertOutcome {
         guard table.defersKeys else { return try insert() }
-        try execute(SQLFragment("SAVEPOINT retention_row"), db)
+        try execute("SAVEPOINT retention_row", db)
         do {
             let hadOpen = db.hasOpenReferences
             var outcome = try insert()
             if !hadOpen, db.hasOpenReferences { outcome = .rejected(Self.refusedReference) }
-            if case .rejected = outcome { try execute(SQLFragment("ROLLBACK TO retention_row"), db) }
-            try execute(SQLFragment("RELEASE retention_row"), db)
+            if case .rejected = outcome { try execute("ROLLBACK TO retention_row", db) }
+            try execute("RELEASE retention_row", db)
             return outcome
         } catch {
             if db.isInsideTransaction { try? db.execute(sql: "ROLLBACK TO retention_row; RELEASE retention_row") }

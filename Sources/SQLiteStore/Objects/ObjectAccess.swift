@@ -19,7 +19,7 @@ extension SQLiteWriter {
             let columns = try scope.attributes(named.map(\.key), store: name).map(\.name.quotedIdentifier)
             let statement = SQLFragment(
                 insertText(into: scope.table.sql, columns, .fail, sets: [], returning: scope.table.keySQL),
-                named.map(\.value.databaseValue))
+                named.map(\.value))
             let key = try constrained(scope.table, values, db) { try rows(statement, db).first }
             guard let key else {
                 throw StoreError(
@@ -38,7 +38,7 @@ extension SQLiteWriter {
             let scope = try tableScope(id.entity, db)
             let condition = try stillCondition(id, expected, scope)
             guard !values.isEmpty else {
-                return try row(SQLFragment("SELECT 1 FROM \(scope.from()) WHERE ") + condition, db) != nil
+                return try exists("SELECT 1 FROM \(scope.from()) WHERE \(condition)", db)
             }
             if scope.table.managed != nil {
                 return try constrained(scope.table, values, db) {
@@ -46,7 +46,7 @@ extension SQLiteWriter {
                 }
             }
             let update = try setting(values, scope)
-            try constrained(scope.table, values, db) { try execute(update + " WHERE " + condition, db) }
+            try constrained(scope.table, values, db) { try execute("\(update) WHERE \(condition)", db) }
             return db.changesCount > 0
         }
     }
@@ -60,7 +60,7 @@ extension SQLiteWriter {
                 return try transaction(.normal) { try deleteManaged(condition, scope, db) } > 0
             }
             return try namingReferences(to: scope.table, db) {
-                try execute(SQLFragment("DELETE FROM \(scope.target()) WHERE ") + condition, db)
+                try execute("DELETE FROM \(scope.target()) WHERE \(condition)", db)
                 return db.changesCount > 0
             }
         }
@@ -73,10 +73,9 @@ extension SQLiteWriter {
     ) throws -> SQLFragment {
         var parts = [try keyCondition(id, scope)]
         for (attribute, value) in expected.sorted(by: { $0.key < $1.key }) {
-            let column = scope.column(try scope.attribute(attribute, store: name))
-            let bound = value.databaseValue
-            let kind = bound.isNull ? "null" : value.storageClass
-            parts.append(SQLFragment("typeof(\(column)) = '\(kind)' AND \(column) COLLATE BINARY IS ?", [bound]))
+            let column = try scope.column(attribute, store: name)
+            let kind = value.databaseValue.isNull ? "null" : value.storageClass
+            parts.append("typeof(\(column)) = '\(kind)' AND \(column) COLLATE BINARY IS \(bound: value)")
         }
         return .joined(parts, by: " AND ", empty: .never)
     }

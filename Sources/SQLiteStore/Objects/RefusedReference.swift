@@ -16,8 +16,7 @@ extension SQLiteFile {
                 let destination = try catalog.table(key.destination, db)
             else { continue }
             let same = key.destinationAttributes.map { "\($0.quotedIdentifier) = ?" }.joined(separator: " AND ")
-            let query = SQLFragment("SELECT 1 FROM \(destination.sql) WHERE \(same)", values.map(\.databaseValue))
-            if try row(query, db) == nil {
+            if try row(SQLFragment("SELECT 1 FROM \(destination.sql) WHERE " + same, values), db) == nil {
                 return "\(key.text) refers to a row of \(key.destination) that does not exist"
             }
         }

@@ -7,13 +7,12 @@ extension SQLiteFile {
     /// The number of rows that a request finds.
     public func count(_ request: StoreFetchRequest) throws(StoreError) -> Int {
         try reading(request, "counting the rows of \(request.entity)") { scope, db in
-            let condition = whereClause(try condition(request.predicate, scope, db))
+            let rows: SQLFragment =
+                "FROM \(scope.from())\(try condition(request.predicate, scope, db).whereClause)"
             guard request.fetchLimit != nil || request.fetchOffset > 0 else {
-                return try count(SQLFragment("SELECT count(*) FROM \(scope.from())") + condition, db)
+                return try count("SELECT count(*) \(rows)", db)
             }
-            return try count(
-                SQLFragment("SELECT count(*) FROM (SELECT 1 FROM \(scope.from())") + condition
-                    + limits(request) + ")", db)
+            return try count("SELECT count(*) FROM (SELECT 1 \(rows)\(limits(request)))", db)
         }
     }
 
@@ -31,8 +30,7 @@ extension SQLiteFile {
         try reading(request, "reading figures of \(request.entity)") { scope, db in
             let named = groups + figures.compactMap(\.attribute)
             let query = RowFigure.query(figures, groupCount: groups.count)
-            let found = try select(named, request, scope, db)
-            return try rows(SQLFragment(query.start) + found + query.end, db)
+            return try rows("\(query.start)\(select(named, request, scope, db))\(query.end)", db)
         }
     }
 
@@ -47,17 +45,16 @@ extension SQLiteFile {
             let found = try select(
                 names, key: [table.rowID.map { "\(RowScope.alias).\($0.quotedIdentifier)" } ?? "0"], request, scope,
                 db)
-            let values = (0...names.count).map { "c\($0)" }.joined(separator: ", ")
-            let query =
-                SQLFragment("WITH found (\(values)) AS (") + found
-                + ") SELECT \(SpaceFunction.name)(\(values)) FROM found"
-            let isWide = try row(SQLFragment("PRAGMA main.encoding"), db) != [.text("UTF-8")]
+            let values = (0...names.count).map { "c\($0)" }.list
+            let isWide = try row("PRAGMA main.encoding", db) != [.text("UTF-8")]
             var reserved: Int32 = -1
             try requireResult(
                 sqlite3_file_control(db.sqliteConnection, "main", SQLITE_FCNTL_RESERVE_BYTES, &reserved))
             let empty = RowSpace(
                 of: table, page: try pragma("page_size", db), reserved: Int(reserved), isWide: isWide)
-            return try functions.space(db).space(empty) { _ = try row(query, db) }.bytes
+            let function = try SpaceFunction(empty, db)
+            _ = try row("WITH found (\(values)) AS (\(found)) SELECT \(SpaceFunction.name)(\(values)) FROM found", db)
+            return function.space.bytes
         }
     }
 
@@ -73,7 +70,7 @@ extension SQLiteFile {
                         .unsupported, store: name, message: "the statement is not a query",
                         hint: "a query begins with SELECT, WITH or VALUES and changes nothing; changes are requests")
                 }
-                return try rows(SQLFragment(sql, arguments.map(\.databaseValue)), db)
+                return try rows(SQLFragment(sql, arguments), db)
             } catch let error as DatabaseError {
                 // Several statements, or another number of arguments.
                 guard error.resultCode == .SQLITE_MISUSE else { throw error }
@@ -114,14 +111,14 @@ extension SQLiteFile {
     private func select(
         _ attributes: [String], key: [String] = [], _ request: StoreFetchRequest, _ scope: RowScope, _ db: Database
     ) throws -> SQLFragment {
-        var columns = try key + attributes.map { scope.column(try scope.attribute($0, store: name)) }
-        if columns.isEmpty { columns = ["NULL"] }
-        var query = SQLFragment("SELECT \(columns.joined(separator: ", ")) FROM \(scope.from())")
-        query += whereClause(try condition(request.predicate, scope, db))
+        let columns = try key + attributes.map { try scope.column($0, store: name) }
+        let condition = try condition(request.predicate, scope, db).whereClause
         let order = try order(request.sortDescriptors, scope)
         // A view's rows have no key to break ties by.
-        if !order.isEmpty { query = query + " ORDER BY " + order }
-        return query + limits(request)
+        return """
+            SELECT \(columns.isEmpty ? "NULL" : columns.list) FROM \(scope.from())\(condition)\
+            \(order.isEmpty ? "" : " ORDER BY " + order)\(limits(request))
+            """
     }
 
     /// Distinct values of an attribute, from the first rows, the last rows and between.
@@ -132,10 +129,9 @@ extension SQLiteFile {
             let column = scope.column(attribute)
             let select = "SELECT \(column) FROM \(scope.from()) WHERE \(column) IS NOT NULL"
             var found: [StoreValue] = []
-            func add(_ query: String, _ arguments: [DatabaseValue] = [], upTo count: Int) throws {
-                let end = found.count + count
-                for row in try rows(SQLFragment(query, arguments), db)
-                where found.count < end && !found.contains(row[0]) {
+            func add(_ end: SQLFragment, upTo count: Int) throws {
+                let most = found.count + count
+                for row in try rows("\(select)\(end)", db) where found.count < most && !found.contains(row[0]) {
                     found.append(row[0])
                 }
             }
@@ -143,19 +139,17 @@ extension SQLiteFile {
             let part = max(1, limit / 3)
             for direction in scope.key.isEmpty ? [""] : ["ASC", "DESC"] {
                 let order = scope.key.first.map { " ORDER BY \($0) \(direction)" } ?? ""
-                try add(select + order + " LIMIT \(part * 4)", upTo: part)
+                try add("\(order) LIMIT \(part * 4)", upTo: part)
             }
             // The least and greatest values, if an index gives them. Values that mean "no date" are mostly there.
             if scope.table.dateAccess(attribute, filter: .all) != nil {
                 for direction in ["ASC", "DESC"] {
-                    try add(select + " ORDER BY \(column) \(direction) LIMIT 2", upTo: 2)
+                    try add(" ORDER BY \(column) \(direction) LIMIT 2", upTo: 2)
                 }
             }
             let rowIDs = try limit > found.count ? rowIDs(of: scope.table, db) : nil
             for place in rowIDs?.spread(over: limit - found.count) ?? [] {
-                try add(
-                    select + " AND \(scope.key[0]) >= ? ORDER BY \(scope.key[0]) LIMIT 1", [place.databaseValue],
-                    upTo: 1)
+                try add(" AND \(scope.key[0]) >= \(bound: place) ORDER BY \(scope.key[0]) LIMIT 1", upTo: 1)
             }
             return found
         }
@@ -165,10 +159,9 @@ extension SQLiteFile {
 extension SQLiteFile {
     /// The LIMIT and OFFSET of a request, or an empty fragment if it has none.
     func limits(_ request: StoreFetchRequest) -> SQLFragment {
-        guard request.fetchLimit != nil || request.fetchOffset > 0 else { return SQLFragment("") }
+        guard request.fetchLimit != nil || request.fetchOffset > 0 else { return "" }
         // A negative limit means no limit in SQLite, but 0 rows here.
         let limit = request.fetchLimit.map { max(0, $0) } ?? -1
-        return SQLFragment(
-            " LIMIT ? OFFSET ?", [limit.databaseValue, max(0, request.fetchOffset).databaseValue])
+        return " LIMIT \(bound: limit) OFFSET \(bound: max(0, request.fetchOffset))"
     }
 }

@@ -136,24 +136,17 @@ final class SpaceFunction {
     /// SQLite limits the arguments of a function to 100 at least.
     static let mostColumns = 99
 
-    private var space: RowSpace?
+    /// The space of the rows for which queries have called the function.
+    private(set) var space: RowSpace
 
-    /// Registers the function with a connection, which must keep this object as long as it is open.
-    init(_ db: Database) throws {
-        try db.addFunctions(of: self, isAggregate: true, [(Self.name, -1, addRow)])
-    }
-
-    /// Returns the space of the rows for which a query calls the function.
-    func space(_ empty: RowSpace, during query: () throws -> Void) rethrows -> RowSpace {
+    init(_ empty: RowSpace, _ db: Database) throws {
         space = empty
-        defer { space = nil }
-        try query()
-        return space ?? empty
+        try db.addFunctions(of: self, isAggregate: true, [(Self.name, -1, addRow)])
     }
 
     fileprivate func add(_ values: SQLValues) {
         guard let rowID = values.first else { return }
-        space?.add(sqlite3_value_int64(rowID), SQLValues(rebasing: values.dropFirst()))
+        space.add(sqlite3_value_int64(rowID), SQLValues(rebasing: values.dropFirst()))
     }
 }
 

@@ -40,7 +40,7 @@ struct CopiedTable {
     /// The statement that copies all rows.
     func copyAll(to schema: String) -> String {
         let head = "\(Self.insert) \(schema).\(name.quotedIdentifier)"
-        let list = columns.map(\.quotedIdentifier).joined(separator: ", ")
+        let list = columns.map(\.quotedIdentifier).list
         return isPlain
             ? "\(head) SELECT * FROM main.\(name.quotedIdentifier)"
             : "\(head) (\(list)) SELECT \(list) FROM main.\(name.quotedIdentifier)\(hint)"
@@ -48,11 +48,11 @@ struct CopiedTable {
 
     /// The statement that copies the rows for which a condition is not true.
     func copy(to schema: String, except removed: SQLFragment) -> SQLFragment {
-        let list = columns.map(\.quotedIdentifier).joined(separator: ", ")
-        let values = columns.map { "\(RowScope.alias).\($0.quotedIdentifier)" }.joined(separator: ", ")
-        return SQLFragment(
-            "\(Self.insert) \(schema).\(name.quotedIdentifier) (\(list)) SELECT \(values) FROM main.\(name.quotedIdentifier) "
-                + "AS \(RowScope.alias)\(hint) WHERE (")
-            + removed + ") IS NOT TRUE"
+        let list = columns.map(\.quotedIdentifier).list
+        let values = columns.map { "\(RowScope.alias).\($0.quotedIdentifier)" }.list
+        return """
+            \(Self.insert) \(schema).\(name.quotedIdentifier) (\(list)) SELECT \(values) FROM main.\(name.quotedIdentifier) \
+            AS \(RowScope.alias)\(hint) WHERE (\(removed)) IS NOT TRUE
+            """
     }
 }

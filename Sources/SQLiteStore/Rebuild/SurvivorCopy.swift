@@ -149,9 +149,9 @@ final class SurvivorCopy {
         try reader.execute(table.copy(to: Self.attached, except: removed), db)
         let stayCount = db.changesCount
         rowIDs = nil
-        let total = try reader.count(SQLFragment("SELECT count(*) FROM \(scope.targetTable)"), db)
+        let total = try reader.count("SELECT count(*) FROM \(scope.targetTable)", db)
         deletedCount = try reader.count(
-            SQLFragment("SELECT count(*) FROM \(scope.fromTable)") + reader.whereClause(statement.condition()), db)
+            "SELECT count(*) FROM \(scope.fromTable)\(statement.condition().whereClause)", db)
         guard stayCount + deletedCount == total else {
             throw StoreError(
                 .defect, store: store.name,
@@ -168,9 +168,9 @@ final class SurvivorCopy {
         }
         guard let date = request.mustLeave, deletedCount > 0 else { return }
         let rest = SQLFragment.all([
-            try reader.dateSQL(date, scope, db).readable(), SQLFragment("(") + statement.condition() + ") IS NOT TRUE",
+            try reader.dateSQL(date, scope, db).readable(), "(\(statement.condition())) IS NOT TRUE",
         ])
-        guard try reader.exists(SQLFragment("SELECT 1 FROM \(scope.from())") + reader.whereClause(rest), db) else {
+        guard try reader.exists("SELECT 1 FROM \(scope.from())\(rest.whereClause)", db) else {
             throw StoreError.lastRow(of: scope.table.name, store: store.name)
         }
     }

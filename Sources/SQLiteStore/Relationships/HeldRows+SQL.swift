@@ -23,9 +23,7 @@ extension SQLiteFile {
     func notHeld(
         _ holds: [HeldRows], by rule: BatchDeleteRequest.RelationshipRule?, _ scope: RowScope, _ db: Database
     ) throws -> SQLFragment {
-        var parts = try holds.compactMap { hold in
-            try held(hold, scope, db).map { SQLFragment("(") + $0 + ") IS FALSE" }
-        }
+        var parts: [SQLFragment] = try holds.compactMap { try held($0, scope, db).map { "(\($0)) IS FALSE" } }
         if let rule, let table = try sparingRows(holds, rule, scope, db) {
             parts.append(scope.isNotIn(table))
         }
@@ -56,7 +54,7 @@ extension SQLiteFile {
         let rows = known?.rows ?? RemovedRows()
         if known?.version != version {
             // The tables stay, because triggers may name them.
-            for table in rows.tables.values { try execute(SQLFragment("DELETE FROM temp.\(table)"), db) }
+            for table in rows.tables.values { try execute("DELETE FROM temp.\(table)", db) }
             try way.find(reached, rows)
             temporaries.sparingRows[key] = SparingRows(rows: rows, version: version)
         }
@@ -107,9 +105,7 @@ struct CascadeWay {
     }
 
     /// Whether a cascade can delete rows of a table.
-    func reaches(_ table: SQLiteTable) -> Bool {
-        reachesTable(table.tableName)
-    }
+    func reaches(_ table: SQLiteTable) -> Bool { tables.contains(table.tableName.folded) }
 
     /// A column that refers to rows that the delete can remove, and that is then set to NULL or a default.
     struct Cleared {
@@ -142,16 +138,13 @@ struct CascadeWay {
             guard key.with(deleteRule: request.deleteRule(of: key)).clears,
                 isLosing(key.destination), let parent = try connection.catalog.table(key.destination, db)
             else { return nil }
-            let refers = zip(key.sourceAttributes, key.destinationAttributes).map {
-                "parent.\($1.quotedIdentifier) = \(RowScope.alias).\($0.quotedIdentifier)"
-            }
             return Cleared(
-                attributes: key.sourceAttributes, parent: parent, condition: refers.joined(separator: " AND "))
+                attributes: key.sourceAttributes, parent: parent, condition: key.refers(RowScope.alias, to: "parent"))
         }
     }
 
     private func isLosing(_ table: String) -> Bool {
-        reachesTable(table) || table.folded == scope.table.tableName.folded
+        tables.contains(table.folded) || table.folded == scope.table.tableName.folded
     }
 
     /// A further condition that `parent` has a relationship.
@@ -180,11 +173,10 @@ struct CascadeWay {
             }
             func note(_ table: SQLiteTable, _ columns: [String], _ from: String) throws {
                 let into = try connection.removedTable(table, rows, db)
+                let isHeld = try connection.condition(hold.rows, held, db)
                 try connection.execute(
-                    SQLFragment(
-                        "INSERT OR IGNORE INTO temp.\(into) SELECT \(columns.joined(separator: ", ")), 0, 0 FROM \(from) ("
-                    )
-                        + (try connection.condition(hold.rows, held, db)) + ") IS NOT FALSE", db)
+                    "INSERT OR IGNORE INTO temp.\(into) SELECT \(columns.list), 0, 0 FROM \(from) (\(isHeld)) IS NOT FALSE",
+                    db)
                 frontier[table.tableName.folded] = table
             }
             if reaches(held.table) { try note(held.table, held.key, held.from() + " WHERE") }
@@ -203,9 +195,7 @@ struct CascadeWay {
                 for parent in parents {
                     let into = try connection.removedTable(parent.table, rows, db)
                     try connection.execute(
-                        SQLFragment(
-                            "INSERT OR IGNORE INTO temp.\(into) SELECT \(parent.columns), 0, \(wave + 1)" + parent.rows),
-                        db)
+                        "INSERT OR IGNORE INTO temp.\(into) SELECT \(parent.columns), 0, \(wave + 1)\(parent.rows)", db)
                     guard db.changesCount > 0 else { continue }
                     reached[parent.table.tableName.folded] = parent.table
                 }
@@ -229,16 +219,13 @@ struct CascadeWay {
         return try child.table.entity.relationships.filter { request.deleteRule(of: $0) == .cascade }.compactMap {
             key in
             let parent = try connection.scope(key.destination, db)
-            guard reaches(parent.table) || parent.table.name == scope.table.name else { return nil }
+            guard isLosing(parent.table.name) else { return nil }
             let isChild = child.table.keySQL.map { "child." + $0 }.areFound(by: "held")
-            let refers = zip(key.sourceAttributes, key.destinationAttributes).map {
-                "parent.\($1.quotedIdentifier) = child.\($0.quotedIdentifier)"
-            }
             return Parents(
-                table: parent.table, columns: parent.table.keySQL.map { "parent.\($0)" }.joined(separator: ", "),
+                table: parent.table, columns: parent.table.keySQL.map { "parent.\($0)" }.list,
                 rows:
                     " FROM temp.\(noted) AS held CROSS JOIN \(child.table.sql) AS child CROSS JOIN \(parent.table.sql) AS parent "
-                    + "WHERE \(([isChild] + refers).joined(separator: " AND ")) AND held.wave = \(wave)")
+                    + "WHERE \(isChild) AND \(key.refers("child", to: "parent")) AND held.wave = \(wave)")
         }
     }
 
@@ -278,6 +265,4 @@ struct CascadeWay {
         }
         return found
     }
-
-    private func reachesTable(_ name: String) -> Bool { tables.contains(name.folded) }
 }

@@ -100,6 +100,14 @@ extension BatchDeleteRequest {
 extension Relationship {
     /// Whether a delete of the destination sets the reference of the source rows to NULL.
     var clears: Bool { deleteRule == .nullify }
+
+    /// The condition that a row of the source refers to one of the destination, each by its alias. Without attributes, none does.
+    func refers(_ source: String, to destination: String) -> String {
+        let same = zip(sourceAttributes, destinationAttributes).map {
+            "\(destination).\($1.quotedIdentifier) = \(source).\($0.quotedIdentifier)"
+        }
+        return same.isEmpty ? "FALSE" : same.joined(separator: " AND ")
+    }
 }
 
 extension [String] {

@@ -18,7 +18,7 @@ extension SQLiteFile {
     ) throws -> String {
         if let known = removed.tables[name.folded] { return known }
         let keys = try createKeys("removed", of: table, others: ", step, wave", db)
-        if removed.isIndexed { try execute(SQLFragment("CREATE INDEX temp.\(keys)_step ON \(keys) (step, wave)"), db) }
+        if removed.isIndexed { try execute("CREATE INDEX temp.\(keys)_step ON \(keys) (step, wave)", db) }
         removed.tables[name.folded] = keys
         return keys
     }
@@ -32,10 +32,12 @@ extension SQLiteFile {
         let name = temporaryName(kind)
         var columns = "k0 INTEGER PRIMARY KEY\(others))"
         if let table {
-            let keys = table.keySQL.indices.map { "k\($0)" }.joined(separator: ", ")
-            columns = "\(table.keyColumns.joined(separator: ", "))\(others), PRIMARY KEY (\(keys))) WITHOUT ROWID"
+            let keys = RowScope(table).keyNames
+            // A rowid gets its type, so that references are compared with it as SQLite does.
+            let type = table.rowIDAlias != nil && keys.count == 1 ? " INTEGER" : ""
+            columns = "\(keys.map { $0 + type }.list)\(others), PRIMARY KEY (\(keys.list))) WITHOUT ROWID"
         }
-        try execute(SQLFragment("CREATE TEMP TABLE \(name) (\(columns)"), db)
+        try execute("CREATE TEMP TABLE \(name) (\(columns)", db)
         return name
     }
 
@@ -44,9 +46,7 @@ extension SQLiteFile {
     /// Forgets the rows that the last batch deleted.
     func emptyBatchRows(_ db: Database) throws {
         try countingTemporaryRows(db) {
-            for table in temporaries.batchRows.tables.values {
-                try execute(SQLFragment("DELETE FROM temp.\(table)"), db)
-            }
+            for table in temporaries.batchRows.tables.values { try execute("DELETE FROM temp.\(table)", db) }
         }
     }
 
@@ -64,10 +64,10 @@ extension SQLiteFile {
             ?? (createKeys("touched", of: table, db), createKeys("cleared", of: table, db))
         temporaries.clearedRows[name.folded] = (touched, all)
         return try countingTemporaryRows(db) {
-            try execute(SQLFragment("DELETE FROM temp.\(touched)"), db)
-            try execute(SQLFragment("INSERT OR IGNORE INTO temp.\(touched) SELECT ") + keys, db)
+            try execute("DELETE FROM temp.\(touched)", db)
+            try execute("INSERT OR IGNORE INTO temp.\(touched) SELECT \(keys)", db)
             guard db.changesCount > 0 else { return nil }
-            try execute(SQLFragment("INSERT OR IGNORE INTO temp.\(all) SELECT * FROM temp.\(touched)"), db)
+            try execute("INSERT OR IGNORE INTO temp.\(all) SELECT * FROM temp.\(touched)", db)
             return (touched, db.changesCount)
         }
     }
@@ -77,12 +77,10 @@ extension SQLiteFile {
     /// - Parameter removed: the temporary table with their keys.
     func forgetCleared(_ name: String, _ table: SQLiteTable?, _ removed: String, _ db: Database) throws -> Int {
         guard let all = temporaries.clearedRows[name.folded]?.all else { return 0 }
-        let keys = table?.keySQL.indices.map { "k\($0)" } ?? ["k0"]
+        let keys = table.map { RowScope($0).keyNames } ?? ["k0"]
         return try countingTemporaryRows(db) {
             try execute(
-                SQLFragment(
-                    "DELETE FROM temp.\(all) WHERE \(keys.operand) IN (SELECT \(keys.joined(separator: ", ")) FROM temp.\(removed))"
-                ), db)
+                "DELETE FROM temp.\(all) WHERE \(keys.operand) IN (SELECT \(keys.list) FROM temp.\(removed))", db)
             return db.changesCount
         }
     }

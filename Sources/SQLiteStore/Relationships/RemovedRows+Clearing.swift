@@ -9,7 +9,7 @@ extension SQLiteFile {
         let graph = try keyGraph(of: delete.fetchRequest.entity, delete.relationships, db)
         for key in graph.keys where key.clears {
             let table = try scope(key.source, db).table
-            let cleared = "\(key.source) (\(key.sourceAttributes.joined(separator: ", "))) would be cleared"
+            let cleared = "\(key.source) (\(key.sourceAttributes.list)) would be cleared"
             if try table.isFixed(key, catalog.schema(db)) {
                 return
                     "references of \(cleared), and a CHECK constraint, another key, a partial index or one of expressions "

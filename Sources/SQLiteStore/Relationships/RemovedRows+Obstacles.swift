@@ -10,7 +10,7 @@ extension SQLiteFile {
     ) throws -> [Survey.Obstacle] {
         var found: [Survey.Obstacle] = []
         for parent in try losing(removed, step: step, db) {
-            for key in try keys(into: parent, of: removed.request(step), db) {
+            for key in try keys(into: parent, of: removed.steps[step], db) {
                 var stays = "NOT " + (try childIsRemoved(key, removed, steps: "< \(step)", db))
                 switch key.deleteRule {
                 case .restrict, .setDefault: break
@@ -20,9 +20,8 @@ extension SQLiteFile {
                 case .cascade, .nullify:
                     guard request.relationships == .deny else { continue }
                 }
-                let rows = try references(key, removed, "removed.step = ? AND \(stays)", [step], db)
-                let number = try count(
-                    SQLFragment("SELECT count(*) FROM (SELECT DISTINCT \(try childKeys(key, db))") + rows + ")", db)
+                let rows = try references(key, removed, "removed.step = \(bound: step) AND \(stays)", db)
+                let number = try count("SELECT count(*) FROM (SELECT DISTINCT \(childKeys(key, db))\(rows))", db)
                 if number > 0 { found.append(Survey.Obstacle(relationship: key, rowCount: number)) }
             }
         }
@@ -48,12 +47,11 @@ extension SQLiteFile {
     ) throws -> String? {
         for key in table.entity.relationships(choosing: request.expired) {
             // Each rule may override the relationship.
-            let changing = (0...step).filter { removed.request($0).deleteRule(of: key) == .nullify }
+            let changing = (0...step).filter { removed.steps[$0].deleteRule(of: key) == .nullify }
             let isThere = "NOT " + (try childIsRemoved(key, removed, steps: "< \(step)", db))
-            let steps = changing.map(String.init).joined(separator: ", ")
-            let rows = try references(key, removed, "removed.step IN (\(steps)) AND \(isThere)", [], db)
-            guard try exists(SQLFragment("SELECT 1") + rows, db) else { continue }
-            return key.changingChoice
+            let steps = changing.map(String.init).list
+            let rows = try references(key, removed, "removed.step IN (\(steps)) AND \(isThere)", db)
+            if try exists("SELECT 1\(rows)", db) { return key.changingChoice }
         }
         return nil
     }

@@ -14,9 +14,6 @@ final class RemovedRows {
     let isIndexed: Bool
 
     init(isIndexed: Bool = true) { self.isIndexed = isIndexed }
-
-    /// The delete of a step.
-    func request(_ step: Int) -> BatchDeleteRequest { steps[step] }
 }
 
 extension SQLiteFile {
@@ -74,7 +71,7 @@ extension SQLiteFile {
         let common = zip(removed.steps, preceding).prefix { $0 == $1 }.count
         if common < removed.steps.count {
             for table in removed.tables.values {
-                try execute(SQLFragment("DELETE FROM temp.\(table) WHERE step >= ?", [common.databaseValue]), db)
+                try execute("DELETE FROM temp.\(table) WHERE step >= \(bound: common)", db)
             }
             removed.steps.removeLast(removed.steps.count - common)
         }
@@ -90,11 +87,10 @@ extension SQLiteFile {
         let fetch = delete.fetchRequest
         let scope = try scope(of: fetch, db)
         let table = try removedTable(scope.table, removed, db)
-        var insert = SQLFragment(
-            "INSERT OR IGNORE INTO temp.\(table) SELECT \(scope.key.joined(separator: ", ")), ?, 0 FROM \(scope.from())",
-            [step.databaseValue])
-        insert += whereClause(try condition(fetch.predicate, scope, db))
-        try execute(insert, db)
+        let rows = try condition(fetch.predicate, scope, db).whereClause
+        try execute(
+            "INSERT OR IGNORE INTO temp.\(table) SELECT \(scope.key.list), \(bound: step), 0 FROM \(scope.from())\(rows)",
+            db)
         let direct = db.changesCount
         if let graph = try graph(delete, removed, step: step, db) {
             try graph.cascade()
@@ -105,10 +101,9 @@ extension SQLiteFile {
         for name in keys.losing {
             for key in keys.keys(into: name) where key.deleteRule == .cascade {
                 let table = try removedTable(self.scope(key.source, db).table, removed, db)
-                let keys = try childKeys(key, db)
+                let rows = try references(key, removed, "removed.step = \(bound: step)", db)
                 try execute(
-                    SQLFragment("INSERT OR IGNORE INTO temp.\(table) SELECT \(keys), ?, 1", [step.databaseValue])
-                        + references(key, removed, "removed.step = ?", [step], db), db)
+                    "INSERT OR IGNORE INTO temp.\(table) SELECT \(childKeys(key, db)), \(bound: step), 1\(rows)", db)
             }
         }
         return direct
@@ -123,14 +118,13 @@ extension SQLiteFile {
 
     /// `FROM … WHERE …` of the rows of a relationship's source (as `child`) that refer to removed rows (as `removed`).
     func references(
-        _ key: Relationship, _ removed: RemovedRows, _ condition: String, _ arguments: [Int], _ db: Database
+        _ key: Relationship, _ removed: RemovedRows, _ condition: SQLFragment, _ db: Database
     ) throws -> SQLFragment {
         let parent = try scope(key.destination, db)
         let child = try scope(key.source, db)
         let table = try removedTable(parent.table, removed, db)
         let link = parent.link(key, from: table, as: "removed", to: child, as: "child")
-        return SQLFragment(
-            " FROM \(link.rows) WHERE \(link.condition) AND \(condition)", arguments.map(\.databaseValue))
+        return " FROM \(link.rows) WHERE \(link.condition) AND \(condition)"
     }
 
     /// The condition that `child` is removed itself, in steps that compare as given.
@@ -145,20 +139,19 @@ extension SQLiteFile {
 
     /// The key of `child`.
     func childKeys(_ key: Relationship, _ db: Database) throws -> String {
-        try scope(key.source, db).table.keySQL.map { "child.\($0)" }.joined(separator: ", ")
+        try scope(key.source, db).table.keySQL.map { "child.\($0)" }.list
     }
 
     private func cascadedCounts(_ removed: RemovedRows, step: Int, _ db: Database) throws -> [(String, Int)] {
         try removed.tables.map { name, table in
-            let query = "SELECT count(*) FROM temp.\(table) WHERE step = ? AND wave > 0"
-            return (name, try count(SQLFragment(query, [step.databaseValue]), db))
+            (name, try count("SELECT count(*) FROM temp.\(table) WHERE step = \(bound: step) AND wave > 0", db))
         }.filter { $0.1 > 0 }
     }
 
     /// The entities that lose rows in a step.
     func losing(_ removed: RemovedRows, step: Int, _ db: Database) throws -> [String] {
         try removed.tables.sorted { $0.key < $1.key }.filter { _, table in
-            try exists(SQLFragment("SELECT 1 FROM temp.\(table) WHERE step = ?", [step.databaseValue]), db)
+            try exists("SELECT 1 FROM temp.\(table) WHERE step = \(bound: step)", db)
         }.map(\.key)
     }
 
@@ -166,16 +159,15 @@ extension SQLiteFile {
     private func nullifiedCount(_ removed: RemovedRows, step: Int, _ db: Database) throws -> Int {
         var queries: [String: [SQLFragment]] = [:]
         for parent in try losing(removed, step: step, db) {
-            for key in try keys(into: parent, of: removed.request(step), db) where key.clears {
-                let stays = "NOT " + (try childIsRemoved(key, removed, steps: "<= \(step)", db))
-                let rows = try references(key, removed, "removed.step = ? AND \(stays)", [step], db)
-                queries[key.source.folded, default: []].append(
-                    SQLFragment("SELECT DISTINCT \(try childKeys(key, db))") + rows)
+            for key in try keys(into: parent, of: removed.steps[step], db) where key.clears {
+                let isGone = try childIsRemoved(key, removed, steps: "<= \(step)", db)
+                let rows = try references(key, removed, "removed.step = \(bound: step) AND NOT \(isGone)", db)
+                queries[key.source.folded, default: []].append("SELECT DISTINCT \(try childKeys(key, db))\(rows)")
             }
         }
         return try queries.values.reduce(0) { sum, parts in
-            let union = SQLFragment.joined(parts, by: " UNION ", empty: SQLFragment(""))
-            return try sum + count(SQLFragment("SELECT count(*) FROM (") + union + ")", db)
+            let union = SQLFragment.joined(parts, by: " UNION ", empty: "")
+            return try sum + count("SELECT count(*) FROM (\(union))", db)
         }
     }
 
@@ -184,27 +176,27 @@ extension SQLiteFile {
         _ request: SurveyRequest, _ scope: RowScope, _ removed: RemovedRows, step: Int, _ db: Database
     ) throws -> Bool {
         let table = try removedTable(scope.table, removed, db)
-        let cascades = SQLFragment(
-            "SELECT 1 FROM temp.\(table) WHERE step = ? AND wave > 0", [step.databaseValue])
-        guard try exists(cascades, db) else { return true }
-        var query = SQLFragment("SELECT 1 FROM \(scope.from()) WHERE ")
-        query += .all([
+        guard try exists("SELECT 1 FROM temp.\(table) WHERE step = \(bound: step) AND wave > 0", db) else {
+            return true
+        }
+        let stays = SQLFragment.all([
             try dateSQL(request.date, scope, db).readable(),
-            SQLFragment("(") + (try condition(request.expired, scope, db)) + ") IS NOT TRUE",
+            "(\(try condition(request.expired, scope, db))) IS NOT TRUE",
             scope.isNotIn(table, "own.step = \(step)"),
         ])
-        return try exists(query, db)
+        return try exists("SELECT 1 FROM \(scope.from()) WHERE \(stays)", db)
     }
 
     private func newestRemoved(
         _ request: SurveyRequest, _ scope: RowScope, _ date: DateSQL, _ removed: RemovedRows, step: Int, _ db: Database
     ) throws -> Instant? {
         let table = try removedTable(scope.table, removed, db)
-        let matches = zip(scope.key.indices, scope.key).map { "\($1) = removed.k\($0)" }.joined(separator: " AND ")
-        let query = SQLFragment(
-            "SELECT max(\(date.orderValue)) FROM temp.\(table) AS removed CROSS JOIN \(scope.from()) "
-                + "WHERE \(matches) AND removed.step = ? AND removed.wave = 0", [step.databaseValue])
-        return try row(query, db)?.first.flatMap(request.date.instant)
+        let matches = zip(scope.key, scope.keyNames).map { "\($0) = removed.\($1)" }.joined(separator: " AND ")
+        return try row(
+            """
+            SELECT max(\(date.orderValue)) FROM temp.\(table) AS removed CROSS JOIN \(scope.from()) \
+            WHERE \(matches) AND removed.step = \(bound: step) AND removed.wave = 0
+            """, db)?.first.flatMap(request.date.instant)
     }
 }
 
@@ -234,19 +226,9 @@ extension RowScope {
             )
         }
         let isParent = self.table.keySQL.map { "parent." + $0 }.areFound(by: noted)
-        let refers = zip(key.sourceAttributes, key.destinationAttributes).map {
-            "parent.\($1.quotedIdentifier) = \(alias).\($0.quotedIdentifier)"
-        }
         return (
             "\(keys) CROSS JOIN \(self.table.sql) AS parent CROSS JOIN \(children)",
-            ([isParent] + refers).joined(separator: " AND ")
+            "\(isParent) AND \(key.refers(alias, to: "parent"))"
         )
-    }
-}
-
-extension SQLiteTable {
-    /// The columns of a table of keys, for CREATE TABLE. A rowid gets its type, so that references are compared with it as SQLite does.
-    var keyColumns: [String] {
-        keySQL.indices.map { "k\($0)" + (rowIDAlias != nil && keySQL.count == 1 ? " INTEGER" : "") }
     }
 }

@@ -36,7 +36,7 @@ final class CellEnds {
     ) throws {
         self.cells = cells
         isLast = pick == .last
-        let places = Array(repeating: "?", count: groupCount + 2).joined(separator: ", ")
+        let places = Array(repeating: "?", count: groupCount + 2).list
         insert = try db.makeStatement(sql: "INSERT INTO temp.\(table) VALUES (\(places))")
     }
 

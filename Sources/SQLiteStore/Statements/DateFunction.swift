@@ -72,7 +72,6 @@ private func start(_ context: OpaquePointer?, _ count: Int32, _ values: UnsafeMu
 final class ConnectionFunctions {
     private var dates: [DateFunction.Key: DateFunction] = [:]
     private var tally: TallyFunction?
-    private var space: SpaceFunction?
 
     /// The functions that read the dates of a format.
     func date(_ encoding: DateEncoding, _ zone: CalendarZone, _ db: Database) throws -> DateFunction {
@@ -87,13 +86,6 @@ final class ConnectionFunctions {
     func tally(_ db: Database) throws -> TallyFunction {
         let function = try tally ?? TallyFunction(db)
         tally = function
-        return function
-    }
-
-    /// The function that measures rows.
-    func space(_ db: Database) throws -> SpaceFunction {
-        let function = try space ?? SpaceFunction(db)
-        space = function
         return function
     }
 }

@@ -7,8 +7,8 @@ extension DateSQL {
     func readable(_ comparison: StorePredicate.Operator, _ instant: Instant) -> SQLFragment {
         let isRight: SQLFragment
         if let function {
-            let isSo = SQLFragment(
-                "\(function.startName)(\(column)) \(comparison.sql) ?", [instant.microseconds.databaseValue])
+            let isSo: SQLFragment =
+                "\(function.startName)(\(column)) \(comparison.sql) \(bound: instant.microseconds)"
             switch comparison {
             // The plain comparison of the texts can use an index.
             case .less, .lessOrEqual: isRight = .all([prefilter(.less, instant) ?? .always, isSo])
@@ -20,7 +20,7 @@ extension DateSQL {
             isRight = compareNumber(comparison, instant)
         }
         // If a part were unknown for NULL, its negation would be unknown too.
-        return SQLFragment("\(column) IS NOT NULL AND ") + .all([readable(), isRight, .always])
+        return "\(column) IS NOT NULL AND \(SQLFragment.all([readable(), isRight]))"
     }
 
     private func compareNumber(_ comparison: StorePredicate.Operator, _ instant: Instant) -> SQLFragment {
@@ -33,8 +33,7 @@ extension DateSQL {
         case .lessOrEqual: compare(.lessOrEqual, upper)
         case .greater: compare(.greater, upper)
         case .equal: .all([compare(.greaterOrEqual, lower), compare(.lessOrEqual, upper)])
-        case .notEqual:
-            SQLFragment("(") + compare(.less, lower) + ") OR (" + compare(.greater, upper) + ")"
+        case .notEqual: "(\(compare(.less, lower))) OR (\(compare(.greater, upper)))"
         }
     }
 }

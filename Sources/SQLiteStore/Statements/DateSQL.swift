@@ -40,10 +40,10 @@ struct DateSQL {
                 trustsZero: date.trustsZero)
             return DateSQL(date: date, column: column, affinity: affinity, function: nil).readable(before: before)
         }
-        let isBefore = [Int64.min, from.microseconds, Int64.max].map(\.databaseValue)
         return .all([
             before.flatMap { prefilter(.less, $0) } ?? .always, prefilter(.greaterOrEqual, from) ?? .always,
-            readable(before: before), SQLFragment("NOT \(function.rangeName)(\(column), ?, ?, ?)", isBefore),
+            readable(before: before),
+            "NOT \(function.rangeName)(\(column), \(bound: Int64.min), \(bound: from.microseconds), \(bound: Int64.max))",
         ])
     }
 
@@ -53,8 +53,8 @@ struct DateSQL {
         guard affinity != .text else { return .never }
         let encoding = date.encoding
         var parts: [SQLFragment] = []
-        if let at = stretch.at { parts.append(SQLFragment("\(column) = ?", [at.databaseValue])) }
-        if let below = stretch.below { parts.append(SQLFragment("\(column) < ?", [below.databaseValue])) }
+        if let at = stretch.at { parts.append("\(column) = \(bound: at)") }
+        if let below = stretch.below { parts.append("\(column) < \(bound: below)") }
         // When all rows are scanned, the first condition decides most of them.
         if let before {
             let bound = encoding.cutoffBound(before)
@@ -65,7 +65,7 @@ struct DateSQL {
             }
         }
         if let from = stretch.from ?? stretch.at {
-            if stretch.at == nil { parts.append(SQLFragment("\(column) >= ?", [from.databaseValue])) }
+            if stretch.at == nil { parts.append("\(column) >= \(bound: from)") }
         } else {
             parts.append(compare(.greaterOrEqual, encoding.lowerBound(date.earliest)))
         }
@@ -73,7 +73,7 @@ struct DateSQL {
             parts.append(compare(.lessOrEqual, encoding.latestBound(latest)))
         }
         if before == nil, date.latest == nil { parts.append(isFinite) }
-        parts += untrusted(before: before, in: stretch).map { SQLFragment("\(column) <> ?", [$0.databaseValue]) }
+        parts += untrusted(before: before, in: stretch).map(isNot)
         return .joined(parts, by: " AND ", empty: .always)
     }
 
@@ -84,7 +84,7 @@ struct DateSQL {
             untrusted(before: before, in: stretch).isEmpty
         else { return nil }
         guard let from else { return compare(.greaterOrEqual, date.encoding.lowerBound(date.earliest)) }
-        return SQLFragment("\(column) >= ?", [from.databaseValue])
+        return "\(column) >= \(bound: from)"
     }
 
     /// Whether the date is wholly before an instant, for formats of numbers.
@@ -104,8 +104,7 @@ struct DateSQL {
             compare(.greaterOrEqual, encoding.cutoffBound(instant)),
             date.latest.map { compare(.lessOrEqual, encoding.latestBound($0)) } ?? isFinite,
         ]
-        return .joined(
-            parts + untrusted.map { SQLFragment("\(column) <> ?", [$0.databaseValue]) }, by: " AND ", empty: .always)
+        return .joined(parts + untrusted.map(isNot), by: " AND ", empty: .always)
     }
 
     /// The untrusted values that the bounds do not already exclude.
@@ -120,9 +119,9 @@ struct DateSQL {
     }
 
     /// Numbers below infinity; text and blobs sort after every number.
-    var isFinite: SQLFragment {
-        SQLFragment("\(column) <= ?", [Double.greatestFiniteMagnitude.databaseValue])
-    }
+    var isFinite: SQLFragment { "\(column) <= \(bound: Double.greatestFiniteMagnitude)" }
+
+    func isNot(_ value: StoreValue) -> SQLFragment { "\(column) <> \(bound: value)" }
 
     /// Values in the range of valid dates that are not dates: 0 and the sentinels of the distant past and future.
     var untrusted: [StoreValue] {
@@ -132,27 +131,22 @@ struct DateSQL {
     /// All rows of a range, whatever their dates.
     func inside(_ stretch: Stretch) -> SQLFragment {
         .all([
-            stretch.from.map { SQLFragment("\(column) >= ?", [$0.databaseValue]) } ?? .always,
-            stretch.below.map { SQLFragment("\(column) < ?", [$0.databaseValue]) } ?? .always,
+            stretch.from.map { "\(column) >= \(bound: $0)" } ?? .always,
+            stretch.below.map { "\(column) < \(bound: $0)" } ?? .always,
         ])
     }
 
     private func parsed(_ function: DateFunction, before: Instant?, _ stretch: Stretch) -> SQLFragment {
         var parts: [SQLFragment] = []
-        if let at = stretch.at { parts.append(SQLFragment("\(column) = ?", [at.databaseValue])) }
-        if let from = stretch.from { parts.append(SQLFragment("\(column) >= ?", [from.databaseValue])) }
+        if let at = stretch.at { parts.append("\(column) = \(bound: at)") }
+        if let from = stretch.from { parts.append("\(column) >= \(bound: from)") }
         if let below = stretch.below {
-            parts.append(SQLFragment("\(column) < ?", [below.databaseValue]))
+            parts.append("\(column) < \(bound: below)")
         } else if stretch.at == nil, let prefilter = before.flatMap({ prefilter(.less, $0) }) {
             parts.append(prefilter)
         }
-        parts.append(
-            SQLFragment(
-                "\(function.rangeName)(\(column), ?, ?, ?)",
-                [
-                    date.earliest.microseconds.databaseValue, (before ?? .distantFuture).microseconds.databaseValue,
-                    (date.latest ?? .distantFuture).microseconds.databaseValue,
-                ]))
+        let bounds = [date.earliest, before ?? .distantFuture, date.latest ?? .distantFuture]
+        parts.append("\(function.rangeName)(\(column), \(bound: bounds.map { .integer($0.microseconds) }))")
         return .joined(parts, by: " AND ", empty: .always)
     }
 
@@ -173,7 +167,7 @@ struct DateSQL {
         case (.yyyymmdd, _): bound = .integer(digits)
         default: bound = .integer(digits * 1_000_000)
         }
-        return SQLFragment("\(column) \(comparison.sql) ?", [bound.databaseValue])
+        return "\(column) \(comparison.sql) \(bound: bound)"
     }
 
     private func twoDigits(_ value: Int) -> String { value < 10 ? "0\(value)" : "\(value)" }
@@ -183,21 +177,19 @@ struct DateSQL {
     /// Compares the column with a bound: integers with its integer, doubles with its double.
     func compare(_ comparison: StorePredicate.Operator, _ bound: NumericBound) -> SQLFragment {
         let sign = comparison.sql
-        if affinity == .real { return SQLFragment("\(column) \(sign) ?", [bound.real.databaseValue]) }
+        if affinity == .real { return "\(column) \(sign) \(bound: bound.real)" }
         let single =
             comparison == .lessOrEqual || comparison == .greater
             ? bound.singleInclusiveParameter : bound.singleParameter
-        if let single {
-            return SQLFragment("\(column) \(sign) ?", [single.databaseValue])
-        }
+        if let single { return "\(column) \(sign) \(bound: single)" }
         // The wider of the two bounds serves the index. Then each storage class is compared with its own bound.
         let (real, integer) = (DateKey.real(bound.real), DateKey.integer(bound.integer))
         let realIsWider = comparison == .greaterOrEqual || comparison == .greater ? real < integer : integer < real
-        let outer = realIsWider ? bound.real.databaseValue : bound.integer.databaseValue
-        return SQLFragment(
-            "\(column) \(sign) ? AND (typeof(\(column)) = 'integer' AND \(column) \(sign) ? "
-                + "OR typeof(\(column)) = 'real' AND \(column) \(sign) ?)",
-            [outer, bound.integer.databaseValue, bound.real.databaseValue])
+        return """
+            \(column) \(sign) \(bound: realIsWider ? StoreValue.real(bound.real) : .integer(bound.integer)) AND \
+            (typeof(\(column)) = 'integer' AND \(column) \(sign) \(bound: bound.integer) \
+            OR typeof(\(column)) = 'real' AND \(column) \(sign) \(bound: bound.real))
+            """
     }
 }
 

@@ -39,32 +39,29 @@ struct DeleteStatement {
 
     /// Deletes the rows that match a condition.
     func delete(_ condition: SQLFragment, by path: RowPath) -> SQLFragment {
-        SQLFragment("DELETE FROM \(target(path)) WHERE ")
-            + .all([condition, scope.membership])
+        "DELETE FROM \(target(path)) WHERE \(SQLFragment.all([condition, scope.membership]))"
     }
 
     /// The keys of the rows that match a condition, under the key's names or others.
     func keys(_ condition: SQLFragment, by path: RowPath, as names: [String]? = nil) -> SQLFragment {
-        let list = names.map { zip(scope.key, $0).map { "\($0) AS \($1)" }.joined(separator: ", ") } ?? keyList
-        return select(list, of: condition, by: path)
+        select(
+            names.map { zip(scope.key, $0).map { "\($0) AS \($1)" }.list } ?? scope.key.list, of: condition, by: path)
     }
 
     /// Values of the rows that match a condition.
     func select(_ values: String, of condition: SQLFragment, by path: RowPath) -> SQLFragment {
-        SQLFragment("SELECT \(values) FROM ") + rows(condition, by: path)
+        "SELECT \(values) FROM \(rows(condition, by: path))"
     }
 
     /// The rows that match a condition, for a FROM clause.
     func rows(_ condition: SQLFragment, by path: RowPath) -> SQLFragment {
         let rows = path == .table ? scope.fromTable : scope.from(indexedBy: path == .date ? access?.index : nil)
-        return SQLFragment("\(rows) WHERE ") + condition
+        return "\(rows) WHERE \(condition)"
     }
 
     /// The condition that a row's key is in the result of a query. SQLite sorts that result by key in a temporary b-tree that may spill to
     /// disk, and reads the rows in that order.
-    func isAmong(_ keys: SQLFragment) -> SQLFragment {
-        SQLFragment("\(scope.key.operand) IN (") + keys + ")"
-    }
+    func isAmong(_ keys: SQLFragment) -> SQLFragment { "\(scope.key.operand) IN (\(keys))" }
 
     private func target(_ path: RowPath) -> String {
         path == .table ? scope.targetTable : scope.target(indexedBy: path == .date ? access?.index : nil)
@@ -73,34 +70,28 @@ struct DeleteStatement {
     /// The date and key of the row at `offset` in a range, oldest first, and whether a condition holds for it.
     func boundary(_ condition: SQLFragment, column: String, offset: Int, is holding: SQLFragment) -> SQLFragment {
         let direction = access?.isDescending == true ? " DESC" : ""
-        let key = scope.key.map { $0 + direction }.joined(separator: ", ")
-        return SQLFragment("SELECT \(column), \(keyList), ") + holding
-            + SQLFragment(" FROM \(scope.from(indexedBy: access?.index)) WHERE ") + condition
-            + SQLFragment(" ORDER BY \(column), \(key) LIMIT 1 OFFSET ?", [offset.databaseValue])
+        let key = scope.key.map { $0 + direction }.list
+        return """
+            SELECT \(column), \(scope.key.list), \(holding) FROM \(scope.from(indexedBy: access?.index)) WHERE \(condition) \
+            ORDER BY \(column), \(key) LIMIT 1 OFFSET \(bound: offset)
+            """
     }
 
     /// The rows of one date whose key precedes a key in the index's order.
-    func keyBefore(_ key: [StoreValue]) -> SQLFragment { compareKey(access?.isDescending == true ? ">" : "<", key) }
+    func keyBefore(_ key: [StoreValue]) -> SQLFragment {
+        scope.compareKey(access?.isDescending == true ? ">" : "<", key)
+    }
 
     /// The keys of the first rows that match a condition, in key order.
     func first(_ rowCount: Int, of condition: SQLFragment) -> SQLFragment {
-        keys(condition, by: .table) + SQLFragment(" ORDER BY \(keyList) LIMIT ?", [rowCount.databaseValue])
+        "\(keys(condition, by: .table)) ORDER BY \(scope.key.list) LIMIT \(bound: rowCount)"
     }
 
     /// The key of the last of `rowCount` rows after one key and up to another.
     func windowEnd(after: [StoreValue]?, through: [StoreValue]?, rowCount: Int) -> SQLFragment {
-        SQLFragment("SELECT \(keyList) FROM \(scope.fromTable) WHERE ") + window(after: after, through: through)
-            + SQLFragment(" ORDER BY \(keyList) LIMIT 1 OFFSET ?", [(rowCount - 1).databaseValue])
-    }
-
-    /// The rows after one key and up to another.
-    func window(after: [StoreValue]?, through: [StoreValue]?) -> SQLFragment {
-        .all([after.map { compareKey(">", $0) } ?? .always, through.map { compareKey("<=", $0) } ?? .always])
-    }
-
-    private var keyList: String { scope.key.joined(separator: ", ") }
-
-    private func compareKey(_ sign: String, _ key: [StoreValue]) -> SQLFragment {
-        SQLFragment("\(scope.key.operand) \(sign) \(key.map { _ in "?" }.operand)", key.map(\.databaseValue))
+        """
+        SELECT \(scope.key.list) FROM \(scope.fromTable) WHERE \(scope.keys(after: after, through: through)) \
+        ORDER BY \(scope.key.list) LIMIT 1 OFFSET \(bound: rowCount - 1)
+        """
     }
 }

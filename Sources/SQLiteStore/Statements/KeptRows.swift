@@ -22,26 +22,15 @@ struct KeptRows {
         }
     }
 
-    /// Which rows are not kept, in the state of the store in which they were found.
-    enum Rest {
-        /// All rows that matter.
-        case everything
-        /// None, because there are no more rows than the rule keeps.
-        case nothing
-        /// The rows before this threshold; all rows are one group.
-        case before(StoreValue)
-        /// The rows before the threshold of their group. The temporary table has the columns `n`, `g0`, `g1` …, `threshold`, which is NULL
-        /// in a group without more rows than the rule keeps, and `lowest`, the date of the oldest kept row.
-        case groups(table: String)
-    }
-
-    var rest: Rest
-    /// The temporary table of the groups, or nil if all rows are one group.
-    fileprivate var groups: String?
     /// The temporary table of the kept rows: group `n`, date `value`, key `k0`, `k1` ….
-    fileprivate var rows: String
+    fileprivate let rows: String
+    /// The temporary table of the groups: `n`, `g0`, `g1` …, `threshold`, which is NULL in a group without more rows than the rule keeps,
+    /// and `lowest`, the date of the oldest kept row. Nil if all rows are one group.
+    fileprivate var groups: String?
     /// The threshold of the single group, or nil if it has no more rows than the rule keeps.
     fileprivate var threshold: StoreValue?
+    /// Whether all kept rows are newer than any row in question.
+    fileprivate var areNewer = false
     /// The state of the store in which they were found.
     let mark: ChangeMark
 
@@ -52,34 +41,21 @@ extension SQLiteFile {
     /// The condition that a row is not kept.
     func notKept(_ keepLast: KeepLast, _ scope: RowScope, _ db: Database) throws -> SQLFragment {
         let kept = try keptRows(keepLast, entity: scope, db)
-        let date = try dateSQL(keepLast.date, scope, db)
-        guard try !changeMark(db).hasOnlyDeleted(since: kept.mark) else {
-            switch kept.rest {
-            case .everything: return .always
-            case .nothing: return .never
-            case .before(let threshold): return SQLFragment("\(date.orderValue) < ?", [threshold.databaseValue])
-            case .groups(let table): return try inGroup(table, keepLast, date, scope, besides: nil)
-            }
-        }
-        let missing = try missingRows(of: kept, keepLast, scope, db)
+        let isAsFound = try changeMark(db).hasOnlyDeleted(since: kept.mark)
+        if isAsFound, kept.areNewer { return .always }
+        let date = try dateSQL(keepLast.date, scope, db).orderValue
+        let missing = try isAsFound ? nil : missingRows(of: kept, keepLast, scope, db)
         guard let table = kept.groups else {
             guard let threshold = kept.threshold else { return .never }
-            return SQLFragment("\(date.orderValue) < ? AND NOT EXISTS (", [threshold.databaseValue]) + missing + ")"
+            let isOlder: SQLFragment = "\(date) < \(bound: threshold)"
+            return missing.map { "\(isOlder) AND NOT EXISTS (\($0))" } ?? isOlder
         }
-        return try inGroup(table, keepLast, date, scope, besides: missing)
-    }
-
-    /// The condition that a row is before the threshold of its group.
-    private func inGroup(
-        _ table: String, _ keepLast: KeepLast, _ date: DateSQL, _ scope: RowScope, besides missing: SQLFragment?
-    ) throws -> SQLFragment {
-        let same = try keepLast.groupedBy.enumerated().map { index, group in
-            "\(scope.column(try scope.attribute(group, store: name))) IS kept.g\(index)"
-        }
-        let found = SQLFragment(
-            "EXISTS (SELECT 1 FROM temp.\(table) AS kept WHERE \(same.joined(separator: " AND ")) "
-                + "AND \(date.orderValue) < kept.threshold")
-        return missing.map { found + " AND kept.n NOT IN (" + $0 + "))" } ?? found + ")"
+        let same = try keepLast.groupedBy.enumerated().map { "\(try scope.column($1, store: name)) IS kept.g\($0)" }
+        let isWhole: SQLFragment = missing.map { " AND kept.n NOT IN (\($0))" } ?? ""
+        return """
+            EXISTS (SELECT 1 FROM temp.\(table) AS kept WHERE \(same.joined(separator: " AND ")) \
+            AND \(date) < kept.threshold\(isWhole))
+            """
     }
 
     /// The groups with kept rows that are gone or have changed.
@@ -87,11 +63,11 @@ extension SQLiteFile {
         of kept: KeptRows, _ keepLast: KeepLast, _ scope: RowScope, _ db: Database
     ) throws -> SQLFragment {
         let date = try dateSQL(keepLast.date, scope, db)
-        let columns = try keepLast.groupedBy.map { scope.column(try scope.attribute($0, store: name)) }
+        let columns = try keepLast.groupedBy.map { try scope.column($0, store: name) }
         let listed = ListedRows(scope: scope, date: date, among: try condition(keepLast.among, scope, db))
         let groups = kept.groups.map { " JOIN temp.\($0) AS own ON own.n = listed.n" } ?? ""
-        return SQLFragment("SELECT listed.n FROM temp.\(kept.rows) AS listed\(groups) WHERE NOT ")
-            + listed.isThere("listed", group: columns.enumerated().map { ($1, "own.g\($0)") })
+        let isThere = listed.isThere("listed", group: columns.enumerated().map { ($1, "own.g\($0)") })
+        return "SELECT listed.n FROM temp.\(kept.rows) AS listed\(groups) WHERE NOT \(isThere)"
     }
 
     /// The kept rows of a rule. They are found when first needed and, outside batches, again after the store has changed.
@@ -99,7 +75,7 @@ extension SQLiteFile {
         let key = KeptRows.Key(.notKept(keepLast), of: entity)
         if let known = temporaries.keptRows[key] {
             guard try !isInBatch(db) && changeMark(db) != known.mark else { return known }
-            for table in known.tables { try execute(SQLFragment("DROP TABLE temp.\(table)"), db) }
+            for table in known.tables { try execute("DROP TABLE temp.\(table)", db) }
         }
         let kept = try countingTemporaryRows(db) {
             let date = try dateSQL(keepLast.date, entity, db)
@@ -123,72 +99,61 @@ extension SQLiteFile {
         _ db: Database
     ) throws -> KeptRows {
         let table = temporaryName("newest")
-        let keys = scope.key.enumerated().map { "\($1) AS k\($0)" }.joined(separator: ", ")
+        let keys = zip(scope.key, scope.keyNames).map { "\($0) AS \($1)" }.list
         try execute(
-            SQLFragment(
-                "CREATE TEMP TABLE \(table) AS SELECT 0 AS n, \(date.orderValue) AS value, \(keys) FROM \(scope.from())"
-            )
-                + whereClause(rows)
-                + SQLFragment(" ORDER BY \(date.orderValue) DESC LIMIT ?", [keepLast.count.databaseValue]), db)
+            """
+            CREATE TEMP TABLE \(table) AS SELECT 0 AS n, \(date.orderValue) AS value, \(keys) FROM \(scope.from())\
+            \(rows.whereClause) ORDER BY \(date.orderValue) DESC LIMIT \(bound: keepLast.count)
+            """, db)
         let last = try row(
-            SQLFragment(
-                "SELECT value, (SELECT count(*) FROM temp.\(table)) FROM temp.\(table) ORDER BY rowid DESC LIMIT 1"),
-            db)
-        guard let last, last[1] == .integer(Int64(keepLast.count)) else {
-            return KeptRows(rest: .nothing, rows: table, mark: mark)
-        }
-        return KeptRows(rest: .before(last[0]), rows: table, threshold: last[0], mark: mark)
+            "SELECT value, (SELECT count(*) FROM temp.\(table)) FROM temp.\(table) ORDER BY rowid DESC LIMIT 1", db)
+        let isFull = last?[1] == .integer(Int64(keepLast.count))
+        return KeptRows(rows: table, threshold: isFull ? last?[0] : nil, mark: mark)
     }
 
     private func groups(
         _ keepLast: KeepLast, _ rows: SQLFragment, _ date: DateSQL, _ scope: RowScope, _ mark: ChangeMark,
         _ db: Database
     ) throws -> KeptRows {
-        let columns = try keepLast.groupedBy.map { scope.column(try scope.attribute($0, store: name)) }
+        let columns = try keepLast.groupedBy.map { try scope.column($0, store: name) }
         let names = columns.indices.map { "g\($0)" }
-        let groups = names.joined(separator: ", ")
+        let groups = names.list
         let (table, newest) = (temporaryName("groups"), temporaryName("newest"))
-        let keys = scope.key.indices.map { "k\($0)" }.joined(separator: ", ")
-        let selected = (zip(columns, names).map { "\($0) AS \($1)" } + scope.key.enumerated().map { "\($1) AS k\($0)" })
-            .joined(separator: ", ")
+        let selected = zip(columns + scope.key, names + scope.keyNames).map { "\($0) AS \($1)" }.list
         // The number of a group is the rowid of its first kept row. To keep one row, `max` is enough: SQLite takes the other columns from
         // the same row. To keep more, the rows are ranked. Both may spill to a temporary file.
-        var query: SQLFragment
-        if keepLast.count == 1 {
-            query = SQLFragment("SELECT \(selected), max(\(date.orderValue)) AS value, 1 AS place FROM \(scope.from())")
-            query += whereClause(rows)
-            query = query + " GROUP BY " + columns.joined(separator: ", ")
-        } else {
-            query = SQLFragment(
-                "SELECT * FROM (SELECT \(selected), \(date.orderValue) AS value, "
-                    + "row_number() OVER (PARTITION BY \(columns.joined(separator: ", ")) "
-                    + "ORDER BY \(date.orderValue) DESC) AS place FROM \(scope.from())")
-            query += whereClause(rows)
-            query += SQLFragment(") WHERE place <= ? ORDER BY \(groups), place", [keepLast.count.databaseValue])
-        }
+        let query: SQLFragment =
+            keepLast.count == 1
+            ? """
+            SELECT \(selected), max(\(date.orderValue)) AS value, 1 AS place FROM \(scope.from())\(rows.whereClause) \
+            GROUP BY \(columns.list)
+            """
+            : """
+            SELECT * FROM (SELECT \(selected), \(date.orderValue) AS value, row_number() OVER (PARTITION BY \(columns.list) \
+            ORDER BY \(date.orderValue) DESC) AS place FROM \(scope.from())\(rows.whereClause)) \
+            WHERE place <= \(bound: keepLast.count) ORDER BY \(groups), place
+            """
         let found = temporaryName("found")
-        try execute(SQLFragment("CREATE TEMP TABLE \(found) AS SELECT * FROM (") + query + ")", db)
+        try execute("CREATE TEMP TABLE \(found) AS SELECT * FROM (\(query))", db)
         // The rows of a group are consecutive.
         try execute(
-            SQLFragment(
-                "CREATE TEMP TABLE \(newest) AS SELECT rowid - place + 1 AS n, value, \(keys), \(groups) FROM temp.\(found)"
-            ), db)
+            """
+            CREATE TEMP TABLE \(newest) AS SELECT rowid - place + 1 AS n, value, \(scope.keyNames.list), \(groups) \
+            FROM temp.\(found)
+            """, db)
         try execute(
-            SQLFragment(
-                "CREATE TEMP TABLE \(table) AS SELECT n, \(groups), "
-                    + "CASE WHEN count(*) < ? THEN NULL ELSE min(value) END AS threshold, min(value) AS lowest "
-                    + "FROM temp.\(newest) GROUP BY n", [keepLast.count.databaseValue]), db)
-        try execute(SQLFragment("DROP TABLE temp.\(found)"), db)
-        try execute(SQLFragment("CREATE INDEX temp.\(table)_groups ON \(table) (\(groups))"), db)
-        try execute(SQLFragment("CREATE INDEX temp.\(table)_numbers ON \(table) (n)"), db)
-        var kept = KeptRows(rest: .groups(table: table), groups: table, rows: newest, mark: mark)
+            """
+            CREATE TEMP TABLE \(table) AS SELECT n, \(groups), CASE WHEN count(*) < \(bound: keepLast.count) THEN NULL \
+            ELSE min(value) END AS threshold, min(value) AS lowest FROM temp.\(newest) GROUP BY n
+            """, db)
+        try execute("DROP TABLE temp.\(found)", db)
+        try execute("CREATE INDEX temp.\(table)_groups ON \(table) (\(groups))", db)
+        try execute("CREATE INDEX temp.\(table)_numbers ON \(table) (n)", db)
+        var kept = KeptRows(rows: newest, groups: table, mark: mark)
         if let before = keepLast.relevantBefore {
-            // If all kept rows are newer, no row in question is one of them.
             let lowest = DateSQL(date: keepLast.date, column: "lowest", affinity: date.affinity, function: nil)
-            let query =
-                SQLFragment("SELECT 1 FROM temp.\(table) WHERE ")
-                + lowest.isBefore(before, parsed: date.function != nil)
-            if try !exists(query, db) { kept.rest = .everything }
+            let isOlder = date.function == nil ? lowest.isBefore(before) : "lowest < \(bound: before.microseconds)"
+            kept.areNewer = try !exists("SELECT 1 FROM temp.\(table) WHERE \(isOlder)", db)
         }
         return kept
     }
@@ -207,17 +172,10 @@ struct ListedRows {
     ///   - alias: the name of the temporary table in the statement.
     ///   - group: columns of the row, each with its listed value.
     func isThere(_ alias: String, group: [(column: String, listed: String)]) -> SQLFragment {
-        let key = zip(scope.key, scope.key.indices).map { "\($0) = \(alias).k\($1)" }
+        let key = zip(scope.key, scope.keyNames).map { "\($0) = \(alias).\($1)" }
         // Only the key may be used to look up the row.
         let same = ([(date.orderValue, "\(alias).value")] + group).map { "+\($0.0) IS \($0.1)" }
-        return SQLFragment("EXISTS (SELECT 1 FROM \(scope.from()) WHERE ")
-            + .all([SQLFragment((key + same).joined(separator: " AND ")), date.readable(), among]) + ")"
-    }
-}
-
-extension DateSQL {
-    /// The condition that a sort value is before an instant: in microseconds for parsed formats, otherwise in the format's own number.
-    func isBefore(_ instant: Instant, parsed: Bool) -> SQLFragment {
-        parsed ? SQLFragment("\(column) < ?", [instant.microseconds.databaseValue]) : isBefore(instant)
+        let isSame = SQLFragment((key + same).joined(separator: " AND "))
+        return "EXISTS (SELECT 1 FROM \(scope.from()) WHERE \(SQLFragment.all([isSame, date.readable(), among])))"
     }
 }

@@ -17,15 +17,13 @@ extension SQLiteFile {
     func keyCondition(_ ids: [ObjectID], _ scope: RowScope, _ db: Database) throws -> SQLFragment {
         try check(ids, scope.table)
         guard !ids.isEmpty else { return .never }
-        let columns = scope.key
-        return SQLFragment(columns.operand + " IN (") + (try keyList(ids.map(\.key), columns: columns.count, db)) + ")"
+        return "\(scope.key.operand) IN (\(try keyList(ids.map(\.key), columns: scope.key.count, db)))"
     }
 
     /// The condition that a row has this ID.
     func keyCondition(_ id: ObjectID, _ scope: RowScope) throws -> SQLFragment {
         try check([id], scope.table)
-        return .joined(
-            zip(scope.key, id.key).map { SQLFragment("\($0) = ?", [$1.databaseValue]) }, by: " AND ", empty: .never)
+        return .joined(zip(scope.key, id.key).map { "\($0) = \(bound: $1)" }, by: " AND ", empty: .never)
     }
 
     /// Throws if an ID belongs to another entity or store, or does not fit the entity's key.
@@ -58,13 +56,13 @@ extension SQLiteFile {
             let entities = Set(ids.filter { $0.storeIdentifier == other }.map(\.entity)).sorted()
             return StoreError(
                 .unsupported, store: connection.name,
-                message: "object IDs of \(entities.joined(separator: ", ")) belong to another store, \(other)",
+                message: "object IDs of \(entities.list) belong to another store, \(other)",
                 hint: "send a separate request to each store")
         }
         let entities = Set(ids.map(\.entity)).union([entity]).sorted()
         return StoreError(
             .unsupported, store: connection.name,
-            message: "the object IDs of one request belong to several entities: \(entities.joined(separator: ", "))",
+            message: "the object IDs of one request belong to several entities: \(entities.list)",
             hint: "make one request for each entity")
     }
 
@@ -72,24 +70,20 @@ extension SQLiteFile {
     /// temporary table that is dropped when the current work ends.
     private func keyList(_ keys: [[StoreValue]], columns: Int, _ db: Database) throws -> SQLFragment {
         if columns == 1, let rowIDs = Self.integers(keys) {
-            let text = "[" + rowIDs.map(String.init).joined(separator: ",") + "]"
-            return SQLFragment("SELECT value FROM json_each(?)", [text.databaseValue])
+            return "SELECT value FROM json_each(\(bound: "[" + rowIDs.map(String.init).joined(separator: ",") + "]"))"
         }
-        let row = "(" + Array(repeating: "?", count: columns).joined(separator: ", ") + ")"
+        let row = "(" + Array(repeating: "?", count: columns).list + ")"
         // SQLITE_MAX_COMPOUND_SELECT does not apply to VALUES. SQLITE_MAX_VARIABLE_NUMBER is at least 32,766.
         if keys.count * columns <= 1000 {
-            return SQLFragment(
-                "VALUES " + Array(repeating: row, count: keys.count).joined(separator: ", "),
-                keys.joined().map(\.databaseValue))
+            return SQLFragment("VALUES " + Array(repeating: row, count: keys.count).list, Array(keys.joined()))
         }
         let table = temporaryName("keys")
-        let names = (0..<columns).map { "k\($0)" }.joined(separator: ", ")
-        try execute(
-            SQLFragment("CREATE TEMP TABLE \(table) (\(names), PRIMARY KEY (\(names))) WITHOUT ROWID"), db)
+        let names = (0..<columns).map { "k\($0)" }.list
+        try execute("CREATE TEMP TABLE \(table) (\(names), PRIMARY KEY (\(names))) WITHOUT ROWID", db)
         temporaries.keyLists.append(table)
         let insert = "INSERT OR IGNORE INTO temp.\(table) VALUES \(row)"
-        for key in keys { try execute(SQLFragment(insert, key.map(\.databaseValue)), db) }
-        return SQLFragment("SELECT \(names) FROM temp.\(table)")
+        for key in keys { try execute(SQLFragment(insert, key), db) }
+        return "SELECT \(names) FROM temp.\(table)"
     }
 
     private static func integers(_ keys: [[StoreValue]]) -> [Int64]? {

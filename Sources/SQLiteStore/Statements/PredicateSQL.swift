@@ -36,32 +36,31 @@ extension SQLiteFile {
             throw StoreError(.unsupported, store: name, message: "a condition is nested more than 100 times")
         }
         func part(_ part: StorePredicate) throws -> SQLFragment { try condition(part, scope, db, depth: depth + 1) }
-        func column(_ name: String) throws -> String { scope.column(try scope.attribute(name, store: self.name)) }
+        func column(_ name: String) throws -> String { try scope.column(name, store: self.name) }
         switch predicate {
         case .all: return .always
         case .compare(let attribute, let comparison, let value):
-            return SQLFragment("\(try column(attribute)) \(comparison.sql) ?", [value.databaseValue])
+            return "\(try column(attribute)) \(comparison.sql) \(bound: value)"
         case .between(let attribute, let low, let high):
-            return SQLFragment("\(try column(attribute)) BETWEEN ? AND ?", [low.databaseValue, high.databaseValue])
+            return "\(try column(attribute)) BETWEEN \(bound: low) AND \(bound: high)"
         case .begins(let attribute, let text):
             return TextSQL(try scope.attribute(attribute, store: name), scope).begins(with: text)
         case .contains(let attribute, let text):
             return TextSQL(try scope.attribute(attribute, store: name), scope).contains(text)
         case .isIn(let attribute, let values):
-            let marks = values.map { _ in "?" }.joined(separator: ", ")
-            return SQLFragment("\(try column(attribute)) IN (\(marks))", values.map(\.databaseValue))
+            return "\(try column(attribute)) IN (\(bound: values))"
         case .isNull(let attribute):
-            return SQLFragment(try column(attribute) + " IS NULL")
+            return "\(try column(attribute)) IS NULL"
         case .isNotNull(let attribute):
-            return SQLFragment(try column(attribute) + " IS NOT NULL")
+            return "\(try column(attribute)) IS NOT NULL"
         case .and(let parts):
             return .all(try parts.filter { !scope.table.followsFrom(parts, $0) }.map(part))
         case .or(let parts):
             return .any(try parts.map(part))
         case .not(let opposite):
-            return SQLFragment("NOT (") + (try part(opposite)) + ")"
+            return "NOT (\(try part(opposite)))"
         case .notTrue(let opposite):
-            return SQLFragment("(") + (try part(opposite)) + ") IS NOT TRUE"
+            return "(\(try part(opposite))) IS NOT TRUE"
         case .date(let range):
             // A delete removes the range from its predicate first; see ``BatchDelete``.
             return try dateSQL(range.date, scope, db).readable(from: range.from, before: range.before)
@@ -76,23 +75,10 @@ extension SQLiteFile {
             case .notHeld(let holds, let rule): try notHeld(holds, by: rule, scope, db)
             }
         case .key(let range):
-            return keyCondition(range, scope)
+            return scope.keys(after: range.after, through: range.through)
         case .objectIDs(let ids):
             return try keyCondition(ids, scope, db)
         }
-    }
-
-    private func keyCondition(_ range: KeyRange, _ scope: RowScope) -> SQLFragment {
-        func compare(_ sign: String, _ values: [StoreValue]) -> SQLFragment {
-            SQLFragment("\(scope.key.operand) \(sign) \(values.map { _ in "?" }.operand)", values.map(\.databaseValue))
-        }
-        let parts = [range.after.map { compare(">", $0) }, range.through.map { compare("<=", $0) }].compactMap(\.self)
-        return .joined(parts, by: " AND ", empty: .always)
-    }
-
-    /// The WHERE clause of a condition; empty if it is always true.
-    func whereClause(_ condition: SQLFragment) -> SQLFragment {
-        condition == .always ? SQLFragment("") : SQLFragment(" WHERE ") + condition
     }
 }
 

@@ -11,7 +11,12 @@ extension String {
     }
 }
 
+extension Sequence<String> {
+    /// The texts with commas between them.
+    var list: String { joined(separator: ", ") }
+}
+
 extension [String] {
     /// The names as a list of such identifiers in parentheses.
-    var quotedList: String { "(" + map(\.quotedIdentifier).joined(separator: ", ") + ")" }
+    var quotedList: String { "(" + map(\.quotedIdentifier).list + ")" }
 }

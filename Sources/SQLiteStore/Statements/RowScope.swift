@@ -46,15 +46,33 @@ struct RowScope {
     /// A column in SQL.
     func column(_ attribute: Attribute) -> String { "\(Self.alias).\(table.columnSQL(attribute))" }
 
+    /// The column of the attribute with a name, in SQL.
+    func column(_ name: String, store: String) throws(StoreError) -> String {
+        column(try attribute(name, store: store))
+    }
+
     /// The SQL columns that identify rows: the key and, for a Core Data entity with sub-entities, the entity's number.
     var identity: [String] { key + (table.managed?.subentities.isEmpty == false ? ["\(Self.alias).Z_ENT"] : []) }
 
     /// The SQL columns of the key.
     var key: [String] { table.keySQL.map { "\(Self.alias).\($0)" } }
 
+    /// The names of these columns in a table of keys.
+    var keyNames: [String] { table.keySQL.indices.map { "k\($0)" } }
+
     /// The condition that a row's key is not in a temporary table of keys, or not where these, as `own`, meet a condition.
     func isNotIn(_ keys: String, _ condition: String = "1") -> SQLFragment {
-        SQLFragment("NOT EXISTS (SELECT 1 FROM temp.\(keys) AS own WHERE \(key.areKey(of: "own")) AND \(condition))")
+        "NOT EXISTS (SELECT 1 FROM temp.\(keys) AS own WHERE \(key.areKey(of: "own")) AND \(condition))"
+    }
+
+    /// The rows after one key and up to another.
+    func keys(after: [StoreValue]?, through: [StoreValue]?) -> SQLFragment {
+        .all([after.map { compareKey(">", $0) } ?? .always, through.map { compareKey("<=", $0) } ?? .always])
+    }
+
+    /// Compares the key with another one.
+    func compareKey(_ sign: String, _ other: [StoreValue]) -> SQLFragment {
+        SQLFragment("\(key.operand) \(sign) \(other.map { _ in "?" }.operand)", other)
     }
 
     /// The attributes of new values. Two names that differ only in case are refused.
@@ -79,7 +97,7 @@ struct RowScope {
             throw StoreError(
                 .unsupported, store: store,
                 message:
-                    "\(table.name).\(name) can be any of the columns \(columns.joined(separator: ", ")), and the model "
+                    "\(table.name).\(name) can be any of the columns \(columns.list), and the model "
                     + "does not say which", hint: "name the column")
         }
         return attribute

@@ -3,22 +3,54 @@ import GRDB
 import PriceStore
 
 /// A piece of SQL with its bound values, in order. Identifiers come from the catalog and are quoted. Values are never part of the text.
-struct SQLFragment: Hashable {
+///
+/// A literal where a fragment is needed is one, and can contain others: `"SELECT 1 FROM price WHERE \(condition) LIMIT \(bound: limit)"`.
+struct SQLFragment: Hashable, ExpressibleByStringInterpolation {
     var text: String
-    var arguments: [DatabaseValue]
+    var arguments: [StoreValue]
 
-    init(_ text: String, _ arguments: [DatabaseValue] = []) {
+    init(_ text: String, _ arguments: [StoreValue] = []) {
         self.text = text
         self.arguments = arguments
+    }
+
+    init(stringLiteral text: String) { self.init(text) }
+
+    init(stringInterpolation parts: StringInterpolation) { self = parts.fragment }
+
+    /// The parts of a literal, put together.
+    struct StringInterpolation: StringInterpolationProtocol {
+        fileprivate var fragment = SQLFragment("")
+
+        init(literalCapacity: Int, interpolationCount: Int) {}
+
+        mutating func appendLiteral(_ text: String) { fragment.text += text }
+
+        mutating func appendInterpolation(_ sql: String) { fragment.text += sql }
+
+        mutating func appendInterpolation(_ number: some BinaryInteger) { fragment.text += "\(number)" }
+
+        mutating func appendInterpolation(_ other: SQLFragment) { fragment += other }
+
+        /// A value, for which the text has a question mark.
+        mutating func appendInterpolation(bound value: some StoreConvertible) {
+            fragment += SQLFragment("?", [value.storeValue])
+        }
+
+        /// Values with commas between them.
+        mutating func appendInterpolation(bound values: [StoreValue]) {
+            fragment += SQLFragment(values.map { _ in "?" }.list, values)
+        }
     }
 
     static func + (a: SQLFragment, b: SQLFragment) -> SQLFragment {
         SQLFragment(a.text + b.text, a.arguments + b.arguments)
     }
 
-    static func + (a: SQLFragment, b: String) -> SQLFragment { SQLFragment(a.text + b, a.arguments) }
-
-    static func += (a: inout SQLFragment, b: SQLFragment) { a = a + b }
+    static func += (a: inout SQLFragment, b: SQLFragment) {
+        a.text += b.text
+        a.arguments += b.arguments
+    }
 
     static let always = SQLFragment("1")
     static let never = SQLFragment("0")
@@ -26,7 +58,7 @@ struct SQLFragment: Hashable {
     /// The parts joined by a separator; `empty` if there are none.
     static func joined(_ parts: [SQLFragment], by separator: String, empty: SQLFragment) -> SQLFragment {
         guard let first = parts.first else { return empty }
-        return parts.dropFirst().reduce(first) { $0 + separator + $1 }
+        return parts.dropFirst().reduce(first) { "\($0)\(separator)\($1)" }
     }
 
     /// All conditions joined by AND, without those that are always true.
@@ -45,10 +77,20 @@ struct SQLFragment: Hashable {
             let halves = [parts[..<middle], parts[middle...]]
             return chain(halves.map { chain(Array($0), by: separator, empty: empty) }, by: separator, empty: empty)
         }
-        return joined(parts.map { SQLFragment("(") + $0 + ")" }, by: separator, empty: empty)
+        return joined(parts.map { "(\($0))" }, by: separator, empty: empty)
     }
 
-    var statementArguments: StatementArguments { StatementArguments(arguments) }
+    /// The values as GRDB binds them.
+    var statementArguments: StatementArguments { StatementArguments(arguments.map(\.databaseValue)) }
+
+    /// The condition as a WHERE clause with a leading space; empty if it is always true.
+    var whereClause: SQLFragment { self == .always ? "" : " WHERE \(self)" }
+}
+
+extension DefaultStringInterpolation {
+    /// A fragment inside a plain text would lose its values.
+    @available(*, unavailable)
+    mutating func appendInterpolation(_ fragment: SQLFragment) {}
 }
 
 extension StoreValue {
@@ -60,17 +102,6 @@ extension StoreValue {
         case .real(let value): value.databaseValue
         case .text(let value): value.databaseValue
         case .blob(let bytes): Data(bytes).databaseValue
-        }
-    }
-
-    /// A value as GRDB reads it.
-    init(_ value: DatabaseValue) {
-        switch value.storage {
-        case .null: self = .null
-        case .int64(let value): self = .integer(value)
-        case .double(let value): self = .real(value)
-        case .string(let value): self = .text(value)
-        case .blob(let value): self = .blob([UInt8](value))
         }
     }
 }

@@ -13,21 +13,20 @@ struct TextSQL {
 
     /// The rows whose text begins with a text.
     func begins(with text: String) -> SQLFragment {
-        let found = search("instr(\(column), ?) = 1", text)
+        let found = search("= 1", text)
         // A range can use an index if the column does not convert the text to a number.
         guard affinity == .text || affinity == .none, let end = Self.end(ofPrefix: text) else { return found }
-        return SQLFragment(
-            "\(column) COLLATE BINARY >= ? AND \(column) COLLATE BINARY < ? AND ",
-            [text.databaseValue, end.databaseValue]) + found
+        return "\(column) COLLATE BINARY >= \(bound: text) AND \(column) COLLATE BINARY < \(bound: end) AND \(found)"
     }
 
     /// The rows whose text contains a text.
-    func contains(_ text: String) -> SQLFragment { search("instr(\(column), ?) > 0", text) }
+    func contains(_ text: String) -> SQLFragment { search("> 0", text) }
 
-    private func search(_ condition: String, _ text: String) -> SQLFragment {
-        SQLFragment(
-            "CASE typeof(\(column)) WHEN 'text' THEN \(condition) WHEN 'null' THEN NULL ELSE 0 END",
-            [text.databaseValue])
+    private func search(_ place: String, _ text: String) -> SQLFragment {
+        """
+        CASE typeof(\(column)) WHEN 'text' THEN instr(\(column), \(bound: text)) \(place) \
+        WHEN 'null' THEN NULL ELSE 0 END
+        """
     }
 
     /// The first text after all texts with a prefix, or nil if there is none.

@@ -24,7 +24,7 @@ extension SQLiteFile {
             // No bucket kept a row. Whatever rows were added since, a row in a bucket that is too old for every tier is not kept.
             guard !isAsFound else { return .always }
             guard let end = thinning.startOfLiveBuckets else { return .never }
-            return SQLFragment("(") + (try dateSQL(thinning.date, scope, db)).readable(before: end) + ") IS TRUE"
+            return "(\(try dateSQL(thinning.date, scope, db).readable(before: end))) IS TRUE"
         }
         return isAsFound ? query.isNotKept : .all([query.isNotKept, query.isBesidePicks])
     }
@@ -34,8 +34,7 @@ extension SQLiteFile {
         var count = 0
         for keepLast in predicate.keptRows {
             let kept = try keptRows(keepLast, entity: scope, db)
-            count += try self.count(
-                SQLFragment("SELECT count(*) FROM (") + missingRows(of: kept, keepLast, scope, db) + ")", db)
+            count += try self.count("SELECT count(*) FROM (\(missingRows(of: kept, keepLast, scope, db)))", db)
         }
         for thinning in predicate.thinnings {
             if let query = try thinnedRows(thinning, scope, db).query { count += try self.count(query.lostCount, db) }
@@ -55,7 +54,7 @@ extension SQLiteFile {
         let key = KeptRows.Key(.notPicked(thinning), of: entity)
         if let known = temporaries.thinnedRows[key] {
             if try isInBatch(db) || changeMark(db) == known.mark { return known }
-            for table in known.query?.tables ?? [] { try execute(SQLFragment("DROP TABLE temp.\(table)"), db) }
+            for table in known.query?.tables ?? [] { try execute("DROP TABLE temp.\(table)", db) }
             known.query?.function.remove(db)
         }
         let found = try countingTemporaryRows(db) {
@@ -91,7 +90,7 @@ private struct ThinningQuery {
     let kept: String
 
     var tables: [String] { [picks, kept] }
-    private var keys: [String] { scope.key.indices.map { "k\($0)" } }
+    private var keys: [String] { scope.keyNames }
     private var names: [String] { columns.indices.map { "g\($0)" } }
     private var groups: [String] { columns.map { scope.column($0) } }
 
@@ -100,9 +99,7 @@ private struct ThinningQuery {
 
     /// A query for the number of kept rows that are gone or have changed.
     var lostCount: SQLFragment {
-        SQLFragment(
-            "SELECT count(*) FROM (SELECT DISTINCT \(keys.joined(separator: ", ")) FROM temp.\(picks) AS picked "
-                + "WHERE picked.expired AND NOT ") + isThere + ")"
+        "SELECT count(*) FROM (SELECT DISTINCT \(keys.list) FROM temp.\(picks) AS picked WHERE picked.expired AND NOT \(isThere))"
     }
 
     /// The condition that a row of ``picks`` still is a row of its group.
@@ -115,8 +112,8 @@ private struct ThinningQuery {
 
     /// The condition that each bucket of a row still has its picks, on the right side of the row.
     var isBesidePicks: SQLFragment {
-        let place = ([date.orderValue] + scope.key).joined(separator: ", ")
-        let pick = (["value"] + keys).map { "picked.\($0)" }.joined(separator: ", ")
+        let place = ([date.orderValue] + scope.key).list
+        let pick = (["value"] + keys).map { "picked.\($0)" }.list
         let found = thinning.pick.ends.enumerated().map { number, end in
             var isBeside = "(\(place)) \(end.isLast ? "<" : ">") (\(pick))"
             if let direction = end.byPrice, let price {
@@ -129,16 +126,19 @@ private struct ThinningQuery {
             thinning.tiers.indices.map { number in
                 let bucket = function.bucket(number, function.cell(date.orderValue))
                 let own = zip(names, groups).map { " AND picked.\($0) IS +\($1)" }.joined()
-                var isPast = SQLFragment("(") + date.readable(before: thinning.tiers[number].since) + ") IS TRUE"
                 // A bucket without a number is wholly in the past.
-                if thinning.pick != .last {
-                    isPast = isPast + " AND ifnull(\(bucket) < \(cells.firstLive[number]), TRUE)"
+                let isBeforeLive =
+                    thinning.pick == .last ? "" : " AND ifnull(\(bucket) < \(cells.firstLive[number]), TRUE)"
+                let areThere = found.map { found -> SQLFragment in
+                    """
+                    EXISTS (SELECT 1 FROM temp.\(picks) AS picked WHERE picked.tier = \(number) \
+                    AND picked.bucket = \(bucket)\(own) AND \(found) AND \(isThere))
+                    """
                 }
-                let areThere = found.map { found in
-                    SQLFragment("EXISTS (SELECT 1 FROM temp.\(picks) AS picked WHERE picked.tier = \(number) AND ")
-                        + "picked.bucket = \(bucket)\(own) AND \(found) AND " + isThere + ")"
-                }
-                return SQLFragment("(") + isPast + " OR " + .all(areThere) + ")"
+                return """
+                    ((\(date.readable(before: thinning.tiers[number].since))) IS TRUE\(isBeforeLive) \
+                    OR \(SQLFragment.all(areThere)))
+                    """
             })
     }
 
@@ -150,11 +150,11 @@ private struct ThinningQuery {
         self.date = date
         columns = try thinning.groupedBy.map { try scope.attribute($0, store: store.name) }
         among = try store.condition(thinning.among, scope, db)
-        price = try thinning.pick.price.map { scope.column(try scope.attribute($0, store: store.name)) }
-        let query =
-            SQLFragment("SELECT \(date.orderValue) FROM \(scope.from())")
-            + store.whereClause(.all([date.readable(before: thinning.cutoff), among]))
-            + " ORDER BY \(date.orderValue) LIMIT 1"
+        price = try thinning.pick.price.map { try scope.column($0, store: store.name) }
+        let isOld = SQLFragment.all([date.readable(before: thinning.cutoff), among])
+        let query: SQLFragment = """
+            SELECT \(date.orderValue) FROM \(scope.from())\(isOld.whereClause) ORDER BY \(date.orderValue) LIMIT 1
+            """
         guard let value = try store.row(query, db)?.first, let oldest = thinning.date.instant(value) else { return nil }
         cells = ThinningCells(thinning, oldest: oldest)
         guard let first = cells.starts.first, let end = cells.starts.last else { return nil }
@@ -177,123 +177,131 @@ private struct ThinningQuery {
     /// Creates the tables and counts the rows that each tier keeps.
     func find(_ store: SQLiteFile, _ db: Database) throws -> [Survey.TierCount] {
         let (ends, rows) = (store.temporaryName("ends"), store.temporaryName("rows"))
-        func run(_ statement: SQLFragment) throws { try store.execute(statement, db) }
+        try findEnds(ends, store, db)
+        try findRows(rows, at: ends, store, db)
+        try choosePicks(among: rows, store, db)
+        for table in [ends, rows] { try store.execute("DROP TABLE temp.\(table)", db) }
+        return try Row.fetchAll(db, sql: "SELECT tier, count(*) FROM temp.\(kept) GROUP BY tier ORDER BY tier").map {
+            .init(unit: thinning.tiers[$0[0]].unit, rowCount: $0[1])
+        }
+    }
 
-        // First the ends of each group in each cell, then the rows at these ends, which are few.
-        let collated = zip(columns, names).map { column, name in
+    /// The columns of a group with the collations of the store's columns.
+    private var collated: [String] {
+        zip(columns, names).map { column, name in
             let collation = scope.table.collations[column.name.folded] ?? "BINARY"
             return "\(name) COLLATE \(collation.quotedIdentifier)"
         }
-        let selected =
-            zip(groups, names).map { "\($0) AS \($1)" }
-            + ["\(date.orderValue) AS value", "\(price ?? "NULL") AS price", "1 AS size"]
-        let condition = store.whereClause(self.rows)
-        var found = SQLFragment("SELECT \(selected.joined(separator: ", ")) FROM \(scope.from())") + condition
+    }
+
+    /// Lists the ends of each group in each cell: a date or, where picks are chosen by price, two dates and two prices.
+    private func findEnds(_ ends: String, _ store: SQLiteFile, _ db: Database) throws {
+        var found: SQLFragment
         let parts = store.temporaryName("parts")
         if try price == nil && CellEnds.canGather(groupCount: columns.count, db) {
-            let values = ([date.orderValue] + groups).joined(separator: ", ")
-            try run(
-                SQLFragment("CREATE TEMP TABLE \(parts) (\((collated + ["value", "size"]).joined(separator: ", ")))"))
+            try store.execute("CREATE TEMP TABLE \(parts) (\((collated + ["value", "size"]).list))", db)
             try CellEnds.gather(function, thinning.pick, into: parts, groupCount: columns.count, db) { add in
-                try run(SQLFragment("SELECT \(add)(\(values)) FROM \(scope.from())") + condition)
+                let values = ([date.orderValue] + groups).list
+                try store.execute("SELECT \(add)(\(values)) FROM \(scope.from())\(rows.whereClause)", db)
             }
-            found = SQLFragment("SELECT * FROM temp.\(parts)")
+            found = "SELECT * FROM temp.\(parts)"
+        } else {
+            let selected =
+                zip(groups, names).map { "\($0) AS \($1)" }
+                + ["\(date.orderValue) AS value", "\(price ?? "NULL") AS price", "1 AS size"]
+            found = "SELECT \(selected.list) FROM \(scope.from())\(rows.whereClause)"
         }
-        // Rows are found by the one date of their cell, or by their cell with one of two dates or two prices.
         let end =
             price == nil
             ? "\(thinning.pick == .last ? "max" : "min")(value) AS value"
             : "\(function.cell("value")) AS value, min(value) AS first, max(value) AS last, max(price) AS high, min(price) AS low"
-        try run(
-            SQLFragment(
-                "CREATE TEMP TABLE \(ends) AS SELECT \((names + [end]).joined(separator: ", ")), sum(size) AS size FROM ("
-            )
-                + found + ") GROUP BY \((collated + [function.cell("value")]).joined(separator: ", "))")
+        try store.execute(
+            """
+            CREATE TEMP TABLE \(ends) AS SELECT \((names + [end]).list), sum(size) AS size FROM (\(found)) \
+            GROUP BY \((collated + [function.cell("value")]).list)
+            """, db)
+        try store.execute("DROP TABLE IF EXISTS temp.\(parts)", db)
+    }
+
+    /// Lists the rows at the ends, which are few. They are found by the one date of their cell, or by their cell with one of two dates or
+    /// two prices.
+    private func findRows(_ table: String, at ends: String, _ store: SQLiteFile, _ db: Database) throws {
         let isSought = try price == nil && isSoughtByDate(ends, store, db)
         if !isSought {
-            let indexed = (["value"] + collated).joined(separator: ", ")
-            try run(SQLFragment("CREATE INDEX temp.\(ends)_values ON \(ends) (\(indexed))"))
+            let indexed = (["value"] + collated).list
+            try store.execute("CREATE INDEX temp.\(ends)_values ON \(ends) (\(indexed))", db)
         }
         // With a range of dates in the condition, SQLite would search for the range instead of the one date. The plus removes an affinity
         // that the columns of the other table lack, so that its index is used.
         let plus = isSought ? "" : "+"
-        let same =
-            (price.map { price in
+        let isEnd =
+            price.map { price in
                 [
                     "\(function.cell(date.orderValue)) = \(ends).value",
                     "(\(date.orderValue) IN (\(ends).first, \(ends).last) OR \(price) IN (\(ends).high, \(ends).low))",
                 ]
-            } ?? ["\(plus)\(date.orderValue) = \(ends).value"])
-            + zip(groups, names).map { "\(plus)\($0) IS \(ends).\($1)" }
+            } ?? ["\(plus)\(date.orderValue) = \(ends).value"]
+        let same = isEnd + zip(groups, names).map { "\(plus)\($0) IS \(ends).\($1)" }
         let places = thinning.pick.ends.indices.map { "place\($0)" }
-        var inner = SQLFragment("SELECT " + names.map { "\(ends).\($0), " }.joined())
-        inner = inner + "\(date.orderValue) AS value, \(price ?? "NULL") AS price, "
-        inner = inner + zip(scope.key, keys).map { "\($0) AS \($1), " }.joined()
-        inner = inner + "(" + date.readable(before: thinning.cutoff) + ") IS TRUE AS expired, "
-        for (number, tier) in thinning.tiers.enumerated() {
-            inner = inner + "(" + date.readable(before: tier.since) + ") IS NOT TRUE AS young\(number), "
-        }
-        let source =
-            isSought
-            ? "\(ends) CROSS JOIN \(scope.from())" : "\(scope.from()) CROSS JOIN \(ends)"
         let ranks = zip(thinning.pick.ends, places).map { end, place in
             "row_number() OVER (PARTITION BY \(ends).rowid ORDER BY \(order(end, price, date.orderValue, scope.key))) AS \(place)"
         }
-        inner =
-            inner + "\(ranks.joined(separator: ", ")) FROM \(source)"
-            + store.whereClause(.all([SQLFragment(same.joined(separator: " AND ")), isSought ? among : self.rows]))
-        let young = thinning.tiers.indices.map { "young\($0)" }
-        let all = names + ["value", "price", "expired"] + keys + young
-        try run(
-            SQLFragment(
-                "CREATE TEMP TABLE \(rows) AS SELECT \(all.joined(separator: ", ")), \(function.cell("value")) AS cell FROM ("
-            )
-                + inner + ") WHERE \(places.map { "\($0) = 1" }.joined(separator: " OR "))")
+        let young = thinning.tiers.enumerated().map { number, tier -> SQLFragment in
+            "(\(date.readable(before: tier.since))) IS NOT TRUE AS young\(number)"
+        }
+        let selected =
+            names.map { SQLFragment("\(ends).\($0)") } + ["\(date.orderValue) AS value", "\(price ?? "NULL") AS price"]
+            + zip(scope.key, keys).map { SQLFragment("\($0) AS \($1)") }
+            + ["(\(date.readable(before: thinning.cutoff))) IS TRUE AS expired"] + young + ranks.map { SQLFragment($0) }
+        let source = isSought ? "\(ends) CROSS JOIN \(scope.from())" : "\(scope.from()) CROSS JOIN \(ends)"
+        let condition = SQLFragment.all([SQLFragment(same.joined(separator: " AND ")), isSought ? among : rows])
+        let all = names + ["value", "price", "expired"] + keys + thinning.tiers.indices.map { "young\($0)" }
+        try store.execute(
+            """
+            CREATE TEMP TABLE \(table) AS SELECT \(all.list), \(function.cell("value")) AS cell FROM \
+            (SELECT \(SQLFragment.joined(selected, by: ", ", empty: "")) FROM \(source)\(condition.whereClause)) \
+            WHERE \(places.map { "\($0) = 1" }.joined(separator: " OR "))
+            """, db)
+    }
 
-        let list = keys.joined(separator: ", ")
-        let place = (["tier", "place", "bucket"] + names).joined(separator: ", ")
-        try run(
-            SQLFragment(
-                "CREATE TEMP TABLE \(picks) (\((["tier", "place", "bucket"] + collated).joined(separator: ", ")), value, price, \(list), expired)"
-            ))
-        let columns = (names + ["value", "price"] + keys + ["expired"]).joined(separator: ", ")
+    /// Chooses the picks of each tier among the rows at the ends of cells, and the keys of those before the cutoff.
+    private func choosePicks(among rows: String, _ store: SQLiteFile, _ db: Database) throws {
+        let list = keys.list
+        let place = ["tier", "place", "bucket"]
+        try store.execute(
+            "CREATE TEMP TABLE \(picks) (\((place + collated).list), value, price, \(list), expired)", db)
+        let values = (names + ["value", "price"] + keys + ["expired"]).list
         for number in thinning.tiers.indices {
             let bucket = function.bucket(number, "cell")
             let isLive =
                 thinning.pick == .last
                 ? "young\(number)" : "(bucket >= \(cells.firstLive[number]) OR young\(number))"
+            let group = (collated + [bucket]).list
             for (end, kind) in thinning.pick.ends.enumerated() {
-                let group = (collated + [bucket]).joined(separator: ", ")
-                try run(
-                    SQLFragment(
-                        "INSERT INTO temp.\(picks) SELECT \(number), \(end), bucket, \(columns) FROM (SELECT *, \(bucket) AS bucket, "
-                            + "row_number() OVER (PARTITION BY \(group) ORDER BY \(order(kind, "price", "value", keys))) AS place "
-                            + "FROM temp.\(rows) WHERE \(bucket) IS NOT NULL) WHERE place = 1 AND \(isLive)"))
+                try store.execute(
+                    """
+                    INSERT INTO temp.\(picks) SELECT \(number), \(end), bucket, \(values) FROM (SELECT *, \(bucket) AS bucket, \
+                    row_number() OVER (PARTITION BY \(group) ORDER BY \(order(kind, "price", "value", keys))) AS place \
+                    FROM temp.\(rows) WHERE \(bucket) IS NOT NULL) WHERE place = 1 AND \(isLive)
+                    """, db)
             }
         }
-        try run(SQLFragment("CREATE INDEX temp.\(picks)_buckets ON \(picks) (\(place))"))
+        try store.execute("CREATE INDEX temp.\(picks)_buckets ON \(picks) (\((place + names).list))", db)
         let isRowID = scope.key.count == 1 && !scope.table.isWithoutRowID
-        try run(
-            SQLFragment(
-                isRowID
-                    ? "CREATE TEMP TABLE \(kept) (k0 INTEGER PRIMARY KEY, tier)"
-                    : "CREATE TEMP TABLE \(kept) (\(list), tier, PRIMARY KEY (\(list))) WITHOUT ROWID"))
+        try store.execute(
+            isRowID
+                ? "CREATE TEMP TABLE \(kept) (k0 INTEGER PRIMARY KEY, tier)"
+                : "CREATE TEMP TABLE \(kept) (\(list), tier, PRIMARY KEY (\(list))) WITHOUT ROWID", db)
         // A row that several tiers keep counts for the tier with the largest unit.
-        try run(
-            SQLFragment(
-                "INSERT INTO temp.\(kept) SELECT \(list), max(tier) FROM temp.\(picks) WHERE expired GROUP BY \(list)"))
-        for table in [ends, rows] { try run(SQLFragment("DROP TABLE temp.\(table)")) }
-        try run(SQLFragment("DROP TABLE IF EXISTS temp.\(parts)"))
-        return try Row.fetchAll(db, sql: "SELECT tier, count(*) FROM temp.\(kept) GROUP BY tier ORDER BY tier").map {
-            .init(unit: thinning.tiers[$0[0]].unit, rowCount: $0[1])
-        }
+        try store.execute(
+            "INSERT INTO temp.\(kept) SELECT \(list), max(tier) FROM temp.\(picks) WHERE expired GROUP BY \(list)", db)
     }
 
     /// The order in which one row of a bucket is the first.
     private func order(_ end: Thinning.End, _ price: String?, _ value: String, _ key: [String]) -> String {
         let byPrice = end.byPrice.flatMap { direction in price.map { "\($0) \(direction)" } }
         return ([byPrice].compactMap(\.self) + ([value] + key).map { "\($0) \(end.isLast ? "DESC" : "ASC")" })
-            .joined(separator: ", ")
+            .list
     }
 
     /// Whether an index or the table itself finds the rows of a group and a date with less work than another pass over all rows.
@@ -312,8 +320,7 @@ private struct ThinningQuery {
         if count == columns.count { return true }
         // Each end reads all rows of its date, which every group may have.
         let sizes = "SELECT count(*) AS ends, sum(size) AS size FROM temp.\(ends) GROUP BY value"
-        return try store.row(SQLFragment("SELECT sum(ends * ends) <= sum(size) FROM (\(sizes))"), db)?.first
-            == .integer(1)
+        return try store.row("SELECT sum(ends * ends) <= sum(size) FROM (\(sizes))", db)?.first == .integer(1)
     }
 }
 

@@ -24,23 +24,21 @@ struct KeyGroups {
     }
 
     /// The condition that a row belongs to a group.
-    func condition(_ value: StoreValue) -> SQLFragment { SQLFragment("\(column) = ?", [value.databaseValue]) }
+    func condition(_ value: StoreValue) -> SQLFragment { "\(column) = \(bound: value)" }
 
     /// All groups in order, and whether the rows of a group match a predicate of its value; nil: there are too many.
     func values(
         matching predicate: StorePredicate, _ connection: SQLiteFile, _ db: Database
     ) throws -> [(value: StoreValue, matches: Bool)]? {
         let from = "FROM \(scope.fromTable)"
-        let matches = try connection.condition(predicate, scope, db)
-        let query =
-            SQLFragment(
-                """
-                WITH RECURSIVE retention_groups(value) AS (SELECT min(\(column)) \(from) UNION ALL \
-                SELECT (SELECT min(\(column)) \(from) WHERE \(column) > value) FROM retention_groups \
-                WHERE value IS NOT NULL LIMIT \(Self.mostGroups + 2)) SELECT value, (SELECT (
-                """) + matches
-            + ") IS TRUE \(from) WHERE \(column) = value LIMIT 1) FROM retention_groups WHERE value IS NOT NULL"
-        let found = try connection.rows(query, db)
+        let found = try connection.rows(
+            """
+            WITH RECURSIVE retention_groups(value) AS (SELECT min(\(column)) \(from) UNION ALL \
+            SELECT (SELECT min(\(column)) \(from) WHERE \(column) > value) FROM retention_groups \
+            WHERE value IS NOT NULL LIMIT \(Self.mostGroups + 2)) \
+            SELECT value, (SELECT (\(try connection.condition(predicate, scope, db))) IS TRUE \(from) \
+            WHERE \(column) = value LIMIT 1) FROM retention_groups WHERE value IS NOT NULL
+            """, db)
         return found.count > Self.mostGroups ? nil : found.map { ($0[0], $0[1] == .integer(1)) }
     }
 

@@ -60,7 +60,7 @@ extension SQLiteFile {
             guard let effects = try triggerEffects(of: delete, writing: nil, db),
                 let reason = effects.change(of: table.tableName, attributes: attributes)
             else { continue }
-            return "\(reason), and the rule chooses its rows by \(names.sorted().joined(separator: ", "))"
+            return "\(reason), and the rule chooses its rows by \(names.sorted().list)"
         }
         return nil
     }
@@ -85,7 +85,7 @@ extension SQLiteFile {
             let source = "main." + key.source.quotedIdentifier
             guard rule == .nullify else { return "DELETE FROM \(source)" }
             return "UPDATE OR ABORT \(source) SET "
-                + key.sourceAttributes.map { "\($0.quotedIdentifier) = NULL" }.joined(separator: ", ")
+                + key.sourceAttributes.map { "\($0.quotedIdentifier) = NULL" }.list
         }
     }
 
@@ -128,7 +128,7 @@ extension SQLiteFile {
             }
             if other != nil {
                 return
-                    "\(key.source) (\(key.sourceAttributes.joined(separator: ", "))) has two foreign keys to \(key.destination) with "
+                    "\(key.source) (\(key.sourceAttributes.list)) has two foreign keys to \(key.destination) with "
                     + "different actions. Remove one of them"
             }
             let (child, parent) = try (scope(key.source, db).table, scope(key.destination, db).table)
@@ -160,7 +160,7 @@ extension SQLiteFile {
 
     /// Why SQLite refuses changes of both tables of a foreign key, or nil if it does not.
     func mismatch(of key: Relationship, _ db: Database) throws -> String? {
-        let columns = "\(key.source) (\(key.sourceAttributes.joined(separator: ", ")))"
+        let columns = "\(key.source) (\(key.sourceAttributes.list))"
         guard let parent = try catalog.table(key.destination, db) else {
             return "the foreign key of \(columns) refers to \(key.destination), which does not exist"
         }

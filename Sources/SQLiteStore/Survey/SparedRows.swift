@@ -18,13 +18,12 @@ extension SQLiteFile {
             return try snapshot(db) {
                 let removed = try removedRows(of: deletes, db)
                 let scope = try scope(entity, db)
-                let query =
-                    SQLFragment("SELECT count(*) FROM (SELECT 1 FROM \(scope.from()) WHERE ")
-                    + .all([
-                        try dateSQL(date, scope, db).readable(), try condition(filter, scope, db),
-                        try isLeft(scope, after: removed, db),
-                    ]) + SQLFragment(" LIMIT ?)", [(limit ?? -1).databaseValue])
-                return try count(query, db)
+                let isSpared = SQLFragment.all([
+                    try dateSQL(date, scope, db).readable(), try condition(filter, scope, db),
+                    try isLeft(scope, after: removed, db),
+                ])
+                let rows: SQLFragment = "SELECT 1 FROM \(scope.from()) WHERE \(isSpared) LIMIT \(bound: limit ?? -1)"
+                return try count("SELECT count(*) FROM (\(rows))", db)
             }
         }
     }

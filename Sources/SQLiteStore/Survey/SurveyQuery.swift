@@ -91,7 +91,7 @@ extension SQLiteFile {
             .map { delete in
                 let membership = try self.scope(of: delete.fetchRequest, db).membership
                 let rows = SQLFragment.all([try condition(delete.fetchRequest.predicate, scope, db), membership])
-                return SQLFragment("(") + rows + ") IS NOT TRUE"
+                return "(\(rows)) IS NOT TRUE" as SQLFragment
             }
         return .all(parts)
     }
@@ -141,7 +141,7 @@ extension SQLiteFile {
         guard rows.filter == .always, rows.group == .always else { return nil }
         let column = rows.date.column
         let ends = ["ASC", "DESC"].map { "(SELECT \(column) FROM \(rows.byDate) ORDER BY \(column) \($0) LIMIT 1)" }
-        guard let found = try row(SQLFragment("SELECT " + ends.joined(separator: ", ")), db)?.compactMap(DateKey.init),
+        guard let found = try row("SELECT \(ends.list)", db)?.compactMap(DateKey.init),
             found.count == 2, let oldest = found.first, let newest = found.last
         else { return nil }
         let (date, encoding) = (rows.date.date, rows.date.date.encoding)
@@ -203,8 +203,7 @@ extension SQLiteFile {
 
     /// Counts all rows and returns their number.
     func countAllRows(_ rows: SurveyRows, into survey: inout Findings, _ db: Database) throws -> Int {
-        let query = SQLFragment("SELECT count(*) FROM \(rows.scope.from())") + whereClause(rows.filter)
-        let rowCount = try count(query, db)
+        let rowCount = try count("SELECT count(*) FROM \(rows.scope.from())\(rows.filter.whereClause)", db)
         survey.rowCount = rowCount
         survey.readableCount = rowCount - survey.unreadableCount
         return rowCount
@@ -231,7 +230,7 @@ extension SQLiteFile {
     }
 
     private func select(_ columns: String, _ rows: SurveyRows, _ condition: SQLFragment) -> SQLFragment {
-        SQLFragment("SELECT \(columns) FROM \(rows.byDate)") + whereClause(.all([rows.group, condition]))
+        "SELECT \(columns) FROM \(rows.byDate)\(SQLFragment.all([rows.group, condition]).whereClause)"
     }
 
     /// The oldest or newest stored date among rows.
@@ -239,19 +238,15 @@ extension SQLiteFile {
         _ rows: SurveyRows, _ condition: SQLFragment, newest: Bool, _ db: Database
     ) throws -> StoreValue? {
         let column = rows.date.column
-        let query = select(column, rows, condition) + " ORDER BY \(column) \(newest ? "DESC" : "ASC") LIMIT 1"
-        return try row(query, db)?.first
+        let found = select(column, rows, condition)
+        return try row("\(found) ORDER BY \(column) \(newest ? "DESC" : "ASC") LIMIT 1", db)?.first
     }
 
     /// The largest finite number of the column except sentinels, valid or not.
     private func newestValue(_ rows: SurveyRows, _ db: Database) throws -> StoreValue? {
-        let sentinels = rows.date.date.encoding.sentinels.map {
-            SQLFragment("\(rows.date.column) <> ?", [$0.databaseValue])
-        }
         guard rows.date.affinity != .text else { return nil }
-        let query = select(
-            rows.date.column, rows, .joined([rows.date.isFinite] + sentinels, by: " AND ", empty: .always))
-        let value = try row(query + " ORDER BY \(rows.date.column) DESC LIMIT 1", db)?.first
+        let conditions = [rows.date.isFinite] + rows.date.date.encoding.sentinels.map(rows.date.isNot)
+        let value = try edge(rows, .joined(conditions, by: " AND ", empty: .always), newest: true, db)
         return value == .real(-.infinity) ? nil : value
     }
 
@@ -260,9 +255,7 @@ extension SQLiteFile {
         _ rows: SurveyRows, _ deleted: SQLFragment, _ cutoff: Instant, _ survey: Findings, _ db: Database
     ) throws -> Bool {
         if let newest = survey.dates.newestOfEntity, newest >= cutoff { return true }
-        let query = select(
-            "1", rows, .all([rows.date.readable(), SQLFragment("(") + deleted + ") IS NOT TRUE"]))
-        return try exists(query, db)
+        return try exists(select("1", rows, .all([rows.date.readable(), "(\(deleted)) IS NOT TRUE"])), db)
     }
 
     /// Counts the rows at both ends of the index outside the valid dates, and the sentinels between.
@@ -275,9 +268,9 @@ extension SQLiteFile {
             let columns = "\(asked.count), count(*), min(\(column))"
             asked.append((reason, select(columns, rows, .all([condition, rows.filter]))))
         }
-        if !isRequired { add(.null, SQLFragment("\(column) IS NULL")) }
+        if !isRequired { add(.null, "\(column) IS NULL") }
         if rows.date.affinity == .text {
-            add(.wrongType, SQLFragment("\(column) IS NOT NULL"))
+            add(.wrongType, "\(column) IS NOT NULL")
         } else {
             addNumbers(rows, add)
         }
@@ -292,38 +285,29 @@ extension SQLiteFile {
     /// Names the numbers that are not valid dates, and values of other types.
     private func addNumbers(_ rows: SurveyRows, _ add: (Survey.Unreadable, SQLFragment) -> Void) {
         let (column, encoding) = (rows.date.column, rows.date.date.encoding)
-        add(.wrongType, SQLFragment("\(column) >= ''"))
-        let infinity = Double.infinity.databaseValue
-        add(
-            .notADate, SQLFragment("(\(column) = ? OR \(column) = ?)", [infinity, (-Double.infinity).databaseValue]))
+        add(.wrongType, "\(column) >= ''")
+        add(.notADate, "(\(column) = \(bound: Double.infinity) OR \(column) = \(bound: -Double.infinity))")
         let untrusted = rows.date.untrusted
-        for value in untrusted { add(.sentinel, SQLFragment("\(column) = ?", [value.databaseValue])) }
-        let trusted = untrusted.map { SQLFragment("\(column) <> ?", [$0.databaseValue]) }
-        let tooEarly =
-            SQLFragment("NOT (") + rows.date.compare(.greaterOrEqual, encoding.lowerBound(rows.date.date.earliest))
-            + ")"
-        // The plain upper bound serves the index; the negated exact condition decides.
-        let wide = encoding.lowerBound(rows.date.date.earliest)
-        let outer = max(wide.real, Double(wide.integer).nextUp)
+        for value in untrusted { add(.sentinel, "\(column) = \(bound: value)") }
+        let isTrusted = untrusted.map { " AND \(rows.date.isNot($0))" as SQLFragment }.reduce("", +)
+        // The plain bound serves the index; the negated exact condition decides.
+        let first = encoding.lowerBound(rows.date.date.earliest)
+        let outer = max(first.real, Double(first.integer).nextUp)
         add(
             .beforeEarliest,
-            .joined(
-                [
-                    SQLFragment(
-                        "\(column) <= ? AND \(column) > ?", [outer.databaseValue, (-Double.infinity).databaseValue]),
-                    tooEarly,
-                ] + trusted, by: " AND ", empty: .always))
+            """
+            \(column) <= \(bound: outer) AND \(column) > \(bound: -Double.infinity) \
+            AND NOT (\(rows.date.compare(.greaterOrEqual, first)))\(isTrusted)
+            """)
         if let latest = rows.date.date.latest {
-            let bound = encoding.latestBound(latest)
-            let tooLate = SQLFragment("NOT (") + rows.date.compare(.lessOrEqual, bound) + ")"
+            let last = encoding.latestBound(latest)
+            let outer = min(last.real, Double(last.integer).nextDown)
             add(
                 .afterLatest,
-                .joined(
-                    [
-                        SQLFragment(
-                            "\(column) >= ? AND ", [min(bound.real, Double(bound.integer).nextDown).databaseValue])
-                            + rows.date.isFinite, tooLate,
-                    ] + trusted, by: " AND ", empty: .always))
+                """
+                \(column) >= \(bound: outer) AND \(rows.date.isFinite) \
+                AND NOT (\(rows.date.compare(.lessOrEqual, last)))\(isTrusted)
+                """)
         }
     }
 }

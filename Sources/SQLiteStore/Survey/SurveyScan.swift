@@ -14,28 +14,24 @@ extension SQLiteFile {
         var notSpared = try request.notSpared.map { try condition($0, scope, db) } ?? .always
         if notSpared != .always, rows.date.function == nil {
             // Looking up whether a row is kept costs more than everything else, so only rows before the cutoff are looked up.
-            notSpared = SQLFragment("NOT (") + rows.date.isBefore(request.cutoff) + ") OR (" + notSpared + ")"
+            notSpared = "NOT (\(rows.date.isBefore(request.cutoff))) OR (\(notSpared))"
         }
         let others = try notPreceding(request, scope, db)
         // The scan follows the date index to find out whether the order of the texts is the order of the dates.
         let walked = rows.access.flatMap { $0.needsFilter ? nil : $0 }
         // Rowids are useful only if the table itself is read. Reading them costs a tenth of the scan.
         let rowID = walked == nil && !scope.table.isWithoutRowID ? scope.key.first : nil
-        var query = SQLFragment("SELECT \(TallyFunction.name)(\(rows.date.column), \(rowID ?? "NULL"), ")
         let conditions = [rows.filter, notSpared, others]
         // The conditions are bits of one number, because each column costs a large part of the time of a row.
-        if conditions.contains(where: { $0.text != SQLFragment.always.text }) {
-            query += .joined(
-                conditions.enumerated().map { bit, condition in
-                    SQLFragment("(((") + condition + ") IS TRUE) << \(bit))"
-                }, by: " | ", empty: .always)
-        } else {
-            query += SQLFragment("\(SurveyTally.allTrue)")
-        }
-        query = query + ") FROM " + (walked == nil ? scope.from() : rows.walked)
+        let bits: SQLFragment =
+            conditions.contains { $0 != .always }
+            ? .joined(conditions.enumerated().map { "(((\($1)) IS TRUE) << \($0))" }, by: " | ", empty: .always)
+            : "\(SurveyTally.allTrue)"
+        let source = walked == nil ? scope.from() : rows.walked
 
         let tally = try functions.tally(db).tally(request, rows.date) {
-            _ = try row(query, db)
+            _ = try row(
+                "SELECT \(TallyFunction.name)(\(rows.date.column), \(rowID ?? "NULL"), \(bits)) FROM \(source)", db)
         }
         tally.fill(&survey)
         if rowID == nil { survey.expiredRowIDs = nil }

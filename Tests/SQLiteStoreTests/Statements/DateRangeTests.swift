@@ -83,7 +83,7 @@ struct DateRangeTests {
             ).readable(from: Instant(unixSeconds: 1_700_000_000), before: Instant(unixSeconds: 1_800_000_000))
             return try Row.fetchAll(
                 db, sql: "EXPLAIN QUERY PLAN SELECT count(*) FROM r WHERE " + condition.text,
-                arguments: StatementArguments(condition.arguments)
+                arguments: condition.statementArguments
             ).map { $0["detail"] as String }
         }
         #expect(plan == ["SEARCH r USING COVERING INDEX i (at>? AND at<?)"])
