@@ -29,9 +29,9 @@ public struct Entity: Hashable, Sendable {
     /// The names of the attributes of the primary key, in key order; empty if none is declared.
     public let primaryKey: [String]
     /// The relationships from other entities, or from this one, that refer to this entity.
-    public let incomingRelationships: [Relationship]
+    public package(set) var incomingRelationships: [Relationship]
     /// The relationships from this entity to others.
-    public let relationships: [Relationship]
+    public package(set) var relationships: [Relationship]
     /// What a Core Data model says about the entity; nil in any other store.
     public let model: EntityModel?
     /// The names of the store's triggers that run when a row is deleted.

@@ -18,8 +18,6 @@ struct SQLiteTable {
     var isStrict: Bool
     /// The statement that created the table.
     var definition: String
-    /// Whether rowids are never reused.
-    var isAutoincrement: Bool
     /// Whether foreign keys of the table may be checked only at the end of a transaction.
     var defersKeys: Bool
     /// The collations of the columns, by lower-cased name.
@@ -165,7 +163,10 @@ struct SQLiteCatalog {
         let managed = schema?.entity(name)
         if managed == nil, schema?.ownTables.contains(name.folded) == true { return nil }
         guard var table = try read(managed?.table ?? name, db) else { return nil }
-        table.entity = try withRelationships(table.entity, db)
+        let (keys, spelled) = (try incoming ?? readRelationships(db), table.name)
+        incoming = keys
+        table.entity.relationships = keys.values.joined().filter { $0.source.folded == spelled.folded }
+        table.entity.incomingRelationships = keys[spelled.folded] ?? []
         if let managed, let schema { table.become(managed, schema) }
         tables[name.folded] = table
         return table
@@ -214,20 +215,27 @@ struct SQLiteCatalog {
         let taken = Set(attributes.map { $0.name.folded })
         let rowID =
             isWithoutRowID || type == "view" ? nil : alias ?? ["rowid", "_rowid_", "oid"].first { !taken.contains($0) }
-        let texts = Texts(schema.entries(ofTable: spelled))
+        let triggers = schema.entries(ofTable: spelled).filter { $0.type == "trigger" }.map {
+            (name: $0.name, text: TriggerText($0.sql ?? ""))
+        }
         var entity = Entity(
             name: spelled, kind: type == "view" ? .view : type == "virtual" ? .virtual : .table,
-            attributes: attributes, primaryKey: key.map(\.name), deleteTriggers: texts.triggers(on: .delete),
-            updateTriggers: texts.updateTriggers, refusingTriggers: texts.refusingTriggers)
+            attributes: attributes, primaryKey: key.map(\.name),
+            deleteTriggers: triggers.filter { $0.text.fires(on: .delete) }.map(\.name),
+            updateTriggers: triggers.filter { $0.text.fires(on: .update) }
+                .map { UpdateTrigger(name: $0.name, attributes: $0.text.columns) },
+            refusingTriggers: Set(triggers.filter(\.text.mayRaise).map(\.name)))
         entity.uniqueAttributes = indexes.map(\.index).compactMap {
             $0.isUnique && !$0.isPartial && $0.columns.count == 1 ? $0.columns[0].name : nil
         }
+        let definition = schema.definition(of: spelled)
         return SQLiteTable(
             entity: entity, isWithoutRowID: isWithoutRowID, rowID: rowID, rowIDAlias: alias,
             indexes: indexes.map(\.index),
             keyIndex: isWithoutRowID ? indexes.first { $0.origin == "pk" }?.index.name : nil,
-            isStrict: isStrict, definition: texts.definition,
-            isAutoincrement: type == "table" && texts.isAutoincrement, defersKeys: type == "table" && texts.defersKeys,
+            isStrict: isStrict, definition: definition,
+            // A word may also be in a comment or a name. Then a little more is checked than necessary.
+            defersKeys: type == "table" && definition.mentions("DEFERRED"),
             collations: collations, defaults: defaults)
     }
 
@@ -249,36 +257,6 @@ struct SQLiteCatalog {
         }
     }
 
-    /// What only the SQL text of the schema shows of a table.
-    private struct Texts {
-        let definition: String
-        let triggers: [(name: String, text: TriggerText)]
-
-        /// - Parameter entries: those of the table.
-        init(_ entries: [SchemaEntry]) {
-            definition = entries.first { $0.type == "table" }?.sql ?? ""
-            triggers = entries.filter { $0.type == "trigger" }.map { ($0.name, TriggerText($0.sql ?? "")) }
-        }
-
-        // A word may also be in a comment or a name. Then a little more is checked than necessary.
-        var isAutoincrement: Bool { definition.mentions("AUTOINCREMENT") }
-        var defersKeys: Bool { definition.mentions("DEFERRED") }
-
-        func triggers(on event: TriggerText.Event) -> [String] {
-            triggers.filter { $0.text.fires(on: event) }.map(\.name)
-        }
-
-        var updateTriggers: [UpdateTrigger] {
-            triggers.filter { $0.text.fires(on: .update) }.map {
-                UpdateTrigger(name: $0.name, attributes: $0.text.columns)
-            }
-        }
-
-        var refusingTriggers: Set<String> {
-            Set(triggers.filter(\.text.mayRaise).map(\.name))
-        }
-    }
-
     private static func collation(of column: String, in table: String, _ db: Database) -> String? {
         var name: UnsafePointer<CChar>?
         guard
@@ -286,18 +264,6 @@ struct SQLiteCatalog {
                 == SQLITE_OK
         else { return nil }
         return name.map { String(cString: $0) }
-    }
-
-    private mutating func withRelationships(_ entity: Entity, _ db: Database) throws -> Entity {
-        if incoming == nil { incoming = try readRelationships(db) }
-        let all = incoming ?? [:]
-        var related = Entity(
-            name: entity.name, kind: entity.kind, attributes: entity.attributes, primaryKey: entity.primaryKey,
-            relationships: all.values.joined().filter { $0.source.folded == entity.name.folded },
-            incomingRelationships: all[entity.name.folded] ?? [], deleteTriggers: entity.deleteTriggers,
-            updateTriggers: entity.updateTriggers, refusingTriggers: entity.refusingTriggers)
-        related.uniqueAttributes = entity.uniqueAttributes
-        return related
     }
 
     /// Every foreign key of the schema, by the lower-cased name of the table that it refers to.

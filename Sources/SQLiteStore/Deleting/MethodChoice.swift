@@ -62,7 +62,7 @@ extension SQLiteFile {
         {
             return "the model's relationships or history affect what is deleted with a row"
         }
-        if HistoryTables.exist(in: try catalog.schema(db)) {
+        if try HistoryTables.exist(db) {
             return "the store keeps a history, which has to record every row"
         }
         if let key = table.entity.incomingRelationships.first { return "\(key.source) refers to its rows" }

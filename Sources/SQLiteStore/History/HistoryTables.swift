@@ -1,5 +1,4 @@
 import GRDB
-import PriceStore
 
 /// The tables in which a store keeps its history.
 ///
@@ -44,11 +43,6 @@ enum HistoryTables {
             db,
             sql: "SELECT count(*) FROM main.sqlite_schema WHERE type = 'table' AND name IN "
                 + "('\(identity)', '\(transactions)', '\(changes)')") == names.count
-    }
-
-    /// Whether a store has the tables, by a schema that was read.
-    static func exist(in schema: StoreSchema) -> Bool {
-        names.allSatisfy { schema.kind(of: $0)?.type == "table" }
     }
 
     /// The number of the last transaction, including deleted ones, or 0 if there was none.

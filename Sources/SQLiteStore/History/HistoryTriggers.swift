@@ -12,10 +12,7 @@ enum HistoryTriggers {
     /// - Parameter catalog: an empty catalog.
     static func create(_ catalog: SQLiteCatalog, _ db: Database) throws {
         var catalog = catalog
-        let names = try String.fetchAll(
-            db,
-            sql: "SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table' "
-                + "AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name")
+        let names = try catalog.schema(db).ordinaryTables
         try db.execute(sql: begin)
         for (index, name) in names.enumerated() where !HistoryTables.names.contains(name) {
             guard let table = try catalog.table(name, db), !table.keySQL.isEmpty else { continue }

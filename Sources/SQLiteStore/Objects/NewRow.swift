@@ -178,7 +178,9 @@ extension SQLiteFile {
             }
             guard outcome == .rejected(Self.refusedReference) else { return outcome }
             return .rejected(try missingReference(values, of: scope.table, db) ?? Self.refusedReference)
-        } catch let error as DatabaseError where error.resultCode == .SQLITE_FULL && scope.table.isAutoincrement {
+        } catch let error as DatabaseError
+            where error.resultCode == .SQLITE_FULL && scope.table.definition.mentions("AUTOINCREMENT")
+        {
             try checkRowIDs(scope.table, db)
             throw error
         }
