@@ -39,7 +39,7 @@ struct CoreDataHistory: Hashable {
 
     /// The changes of transactions, which a cascade deletes.
     var changes: ModelLink {
-        func link(_ name: String, _ rule: ManagedRelationship.DeleteRule, maxCount: Int) -> ManagedRelationship {
+        func link(_ name: String, _ rule: ModelRelationship.DeleteRule, maxCount: Int) -> ManagedRelationship {
             ManagedRelationship(
                 name: name, destination: name, inverse: nil, deleteRule: rule, isOptional: true,
                 maxCount: maxCount, hasOrder: false, isTransient: false)

@@ -1,3 +1,5 @@
+import PriceStore
+
 /// The model of a Core Data store: its entities with their attributes and relationships.
 ///
 /// It is read from the archive that Apple's framework stores in the store, or from a compiled `.mom` file.
@@ -42,21 +44,13 @@ struct ManagedAttribute: Hashable, Sendable {
 
 /// A relationship of an entity, as seen from the rows that declare it.
 struct ManagedRelationship: Hashable, Sendable {
-    /// What a delete of the declaring row does to the rows at the other end. Source: `NSDeleteRule` of Apple's headers.
-    enum DeleteRule: Int, Sendable {
-        case noAction = 0
-        case nullify = 1
-        case cascade = 2
-        case deny = 3
-    }
-
     var name: String
     /// The entity at the other end.
     var destination: String
     /// The inverse relationship of the destination; nil if there is none.
     var inverse: String?
     /// What a delete of a declaring row does.
-    var deleteRule: DeleteRule
+    var deleteRule: ModelRelationship.DeleteRule
     /// Whether a row may lack the other end.
     var isOptional: Bool
     /// The largest number of other ends; 0 or less means no limit.

@@ -1,3 +1,5 @@
+import PriceStore
+
 /// Reads the archive of a Core Data model into a ``ManagedObjectModel``.
 ///
 /// It reads only what affects deletes and skips objects of unknown classes.
@@ -95,8 +97,10 @@ struct ModelArchive {
 
     private func relationship(_ object: Int) throws(ModelArchiveError) -> ManagedRelationship {
         let name = try propertyName(object)
-        guard let rule = try archive.integer("NSDeleteRule", of: object),
-            let deleteRule = Int(exactly: rule).flatMap(ManagedRelationship.DeleteRule.init)
+        // Source: `NSDeleteRule` of Apple's headers.
+        let rules: [ModelRelationship.DeleteRule] = [.noAction, .nullify, .cascade, .deny]
+        guard let rule = try archive.integer("NSDeleteRule", of: object).flatMap(Int.init(exactly:)),
+            rules.indices.contains(rule)
         else { throw archive.damage(object, "the relationship '\(name)' has an unknown delete rule") }
         guard let maxCount = try archive.integer("NSMaxCount", of: object) else {
             throw archive.damage(object, "the relationship '\(name)' has no maximum count")
@@ -116,7 +120,7 @@ struct ModelArchive {
             inverse = try archive.string("_NSInverseRelationshipName", of: object)
         }
         return ManagedRelationship(
-            name: name, destination: destination, inverse: inverse, deleteRule: deleteRule,
+            name: name, destination: destination, inverse: inverse, deleteRule: rules[rule],
             isOptional: try archive.flag("NSIsOptional", of: object),
             maxCount: Int(clamping: maxCount), hasOrder: try archive.flag("NSIsOrdered", of: object),
             isTransient: try archive.flag("NSIsTransient", of: object))

@@ -107,16 +107,8 @@ private struct ObjectReader {
     /// The number of bytes that no object has used yet.
     var unread: Int
 
-    private var start = 0
-    private var cursor = 0
-
-    init(bytes: [UInt8], end: Int, referenceSize: Int, objectCount: Int, unread: Int) {
-        self.bytes = bytes
-        self.end = end
-        self.referenceSize = referenceSize
-        self.objectCount = objectCount
-        self.unread = unread
-    }
+    var start = 0
+    var cursor = 0
 
     /// Reads the object at an offset before the end.
     mutating func object(at offset: Int) throws(ModelArchiveError) -> PropertyList.Object {

@@ -72,13 +72,7 @@ extension ModelRelationship {
     fileprivate init(_ managed: ManagedRelationship) {
         self.init(
             name: managed.name, destination: managed.destination, inverse: managed.inverse,
-            deleteRule: {
-                switch managed.deleteRule {
-                case .noAction: .noAction
-                case .nullify: .nullify
-                case .cascade: .cascade
-                case .deny: .deny
-                }
-            }(), isToMany: managed.isToMany, isOptional: managed.isOptional, isOrdered: managed.isOrdered)
+            deleteRule: managed.deleteRule, isToMany: managed.isToMany, isOptional: managed.isOptional,
+            isOrdered: managed.isOrdered)
     }
 }

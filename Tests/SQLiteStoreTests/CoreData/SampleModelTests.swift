@@ -165,7 +165,7 @@ private enum ModelSource {
     }
 
     private static func relationship(_ name: String, _ values: [String: String]) throws -> ManagedRelationship {
-        let rules: [String: ManagedRelationship.DeleteRule] = [
+        let rules: [String: ModelRelationship.DeleteRule] = [
             "Nullify": .nullify, "Cascade": .cascade, "Deny": .deny, "No Action": .noAction,
         ]
         return ManagedRelationship(

@@ -94,12 +94,14 @@ struct FormatOracleTests {
     private func check(_ store: TemporaryStore, _ request: SurveyRequest) throws {
         let columns = try #require(try store.reader().entity(named: request.entity)).attributes
         func table(_ store: TemporaryStore) throws -> ReferenceStore.Table {
-            let rows = try store.reader().query("SELECT id, \"up date\", s FROM \"p\"\"x\" ORDER BY id", [])
+            let rows = try store.change {
+                try Row.fetchAll($0, sql: "SELECT id, \"up date\", s FROM \"p\"\"x\" ORDER BY id")
+            }
             return ReferenceStore.Table(
                 attributes: columns,
-                rows: try rows.map {
+                rows: rows.map {
                     ReferenceStore.Row(
-                        id: try #require(Int64(storeValue: $0[0])), values: ["up date": $0[1], "s": $0[2]])
+                        id: $0[0], values: ["up date": StoreValue($0[1]), "s": StoreValue($0[2])])
                 })
         }
         let rules = JudgedRules([request], on: ReferenceStore(tables: [request.entity: try table(store)]))

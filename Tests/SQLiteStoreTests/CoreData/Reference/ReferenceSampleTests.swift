@@ -154,6 +154,9 @@ struct ReferenceSampleTests {
 extension ModelDescription {
     /// The part of a model that has columns.
     init(_ model: ManagedObjectModel) {
+        let rules: [ModelRelationship.DeleteRule: DeleteRule] = [
+            .noAction: .noAction, .nullify: .nullify, .cascade: .cascade, .deny: .deny,
+        ]
         self.init(
             entities: model.entities.values.sorted { $0.name < $1.name }.map { entity in
                 let parent = entity.superentity.flatMap { model.entities[$0] }
@@ -169,7 +172,7 @@ extension ModelDescription {
                     relationships: entity.relationships.values.sorted { $0.name < $1.name }
                         .filter { !$0.isTransient && parent?.relationships[$0.name] == nil }
                         .compactMap { relationship in
-                            DeleteRule(rawValue: relationship.deleteRule.rawValue).map {
+                            rules[relationship.deleteRule].map {
                                 Relationship(
                                     name: relationship.name, destination: relationship.destination,
                                     inverse: relationship.inverse, rule: $0, isOptional: relationship.isOptional,
