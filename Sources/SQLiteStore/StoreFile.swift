@@ -1,6 +1,7 @@
 @preconcurrency import Glibc
 // `stat` belongs to this module where it is loaded before Glibc.
 import SwiftOverlayShims
+import GRDB
 import GRDBSQLite
 import PriceStore
 
@@ -76,6 +77,20 @@ enum StoreFile {
                 message: "no permission to \(readOnly ? "read" : "change") the store: \(String(systemError: errno))")
         }
         try checkHeader(path, isEmpty: status.st_size == 0)
+    }
+
+    /// Throws an error of kind `replaced` unless the connection has the checked file open.
+    ///
+    /// SQLite compares its open file with the name, so nothing is opened here.
+    static func confirm(_ checked: Number, at path: String, _ db: Database) throws(StoreError) {
+        var hasMoved: Int32 = 0
+        let code = sqlite3_file_control(db.sqliteConnection, "main", SQLITE_FCNTL_HAS_MOVED, &hasMoved)
+        var status = stat()
+        guard code == SQLITE_OK, hasMoved == 0, stat(path, &status) == 0, Number(status) == checked else {
+            throw StoreError(
+                .replaced, store: path, message: "another file replaced the store while it was being opened",
+                hint: "nothing was changed; run again when the store is in its place")
+        }
     }
 
     /// Throws if the file has a second name. SQLite has a separate WAL or journal for each name, and the job a separate lock. Programs that

@@ -2,6 +2,12 @@
 import GRDB
 import PriceStore
 
+extension FileOwner {
+    /// The owner of an archive's file. The file holds copies of any tables.
+    public static let archive = FileOwner(
+        applicationID: ArchiveFile.applicationID, tables: nil, title: "archive of retention")
+}
+
 /// The archive file that a run writes. docs/decisions/0025-archives.md describes its tables.
 ///
 /// Until it is complete, only this connection uses it.

@@ -293,26 +293,21 @@ struct RestorationTable: RestorableSource {
         "SELECT EXISTS (SELECT 1 FROM \(source) AS r CROSS JOIN \(target) AS m ON \(isKey("m", of: self)) WHERE r.\(rowID) = ?1)"
     }
 
-    /// References of a row that are restored together.
-    struct ReferenceUpdate {
-        /// The relationship; nil for a column of no relationship.
-        var relationship: Relationship?
-        /// Restores the old values of references that are still as the delete left them. Its argument is the row's number in the archive.
-        var sql: String
-    }
-
-    /// One update for each relationship. An update must not write a reference that is not restored, because SQLite would check it.
-    var referenceUpdates: [ReferenceUpdate] {
-        var updates: [ReferenceUpdate] = []
+    /// The updates that restore the old values of references that are still as the delete left them, each with its relationship; nil: the
+    /// column is of none. Their argument is the row's number in the archive.
+    ///
+    /// An update must not write a reference that is not restored, because SQLite would check it.
+    var referenceUpdates: [(relationship: Relationship?, sql: String)] {
+        var updates: [(relationship: Relationship?, sql: String)] = []
         var rest = columns
         for relationship in relationships {
             let names = Set(relationship.sourceAttributes.map { $0.folded })
             let own = columns.filter { names.contains($0.folded) }
             guard !own.isEmpty else { continue }
-            updates.append(ReferenceUpdate(relationship: relationship, sql: referenceUpdate(of: own)))
+            updates.append((relationship, referenceUpdate(of: own)))
             rest.removeAll(where: own.contains)
         }
-        return updates + rest.map { ReferenceUpdate(relationship: nil, sql: referenceUpdate(of: [$0])) }
+        return updates + rest.map { (nil, referenceUpdate(of: [$0])) }
     }
 
     private func referenceUpdate(of columns: [String]) -> String {

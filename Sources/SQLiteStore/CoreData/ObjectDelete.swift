@@ -45,7 +45,7 @@ struct ObjectDelete {
     /// - Throws: ``StoreError`` of kind `constraint` if a relationship forbids the delete. The caller rolls the batch back.
     mutating func delete(_ keys: SQLFragment, whole: SQLFragment) throws {
         try connection.emptyBatchRows(db)
-        let own = try connection.removedObjects(scope.table.tableName, graph.removed, db)
+        let own = try connection.removedTable(scope.table.tableName, graph.removed, db)
         try connection.execute("INSERT INTO temp.\(own) SELECT *, 0, 0 FROM (\(keys))", db)
         let named = db.changesCount
         if named == 0 { return try check(graph.denials()) }
@@ -63,7 +63,7 @@ struct ObjectDelete {
         let alsoNamed = try cascadedButNamed(own, whole)
         var gone = 0
         for table in try graph.losingTables() {
-            let removed = try connection.removedObjects(table, graph.removed, db)
+            let removed = try connection.removedTable(table, graph.removed, db)
             try recorder?.recordDeletes(of: table, keys: "SELECT k0 FROM temp.\(removed)", graph.schema)
             try connection.execute(
                 "DELETE FROM main.\(table.quotedIdentifier) WHERE Z_PK IN (SELECT k0 FROM temp.\(removed))", db)
@@ -98,7 +98,7 @@ struct ObjectDelete {
             let losses = try graph.ends(of: link, "TRUE").map {
                 "SELECT \(column) AS k0, count(*) AS losses" + $0 + " GROUP BY 1"
             }
-            let removed = try connection.removedObjects(table, graph.removed, db)
+            let removed = try connection.removedTable(table, graph.removed, db)
             for loss in losses {
                 let stays = "NOT EXISTS (SELECT 1 FROM temp.\(removed) AS own WHERE own.k0 = stayer.Z_PK)"
                 try recorder?.recordUpdates(
@@ -141,7 +141,7 @@ struct ObjectDelete {
         }
         for link in try graph.oneWayLinks() {
             guard case .pairs(let table, _, let other) = link.storage else { continue }
-            let removed = try connection.removedObjects(link.destinationTable, graph.removed, db)
+            let removed = try connection.removedTable(link.destinationTable, graph.removed, db)
             try delete(table, other, "SELECT k0 FROM temp.\(removed)")
         }
     }

@@ -62,7 +62,7 @@ extension ObjectGraph {
     func togetherObstacle() throws -> String? {
         // The row at the other end is deleted, too.
         func isRemoved(_ table: String, _ further: String = "") throws -> String {
-            let other = try connection.removedObjects(table, removed, db)
+            let other = try connection.removedTable(table, removed, db)
             return "removed.step = \(step) AND EXISTS (SELECT 1 FROM temp.\(other) AS own WHERE own.k0 = child.Z_PK "
                 + "AND own.step = \(step)\(further))"
         }

@@ -7,7 +7,7 @@ extension ObjectGraph {
     func losingTables() throws -> [String] {
         try schema.tables.filter { $0 != entity.table && removed.tables[$0.folded] != nil }
             .filter { table in
-                let name = try connection.removedObjects(table, removed, db)
+                let name = try connection.removedTable(table, removed, db)
                 return try connection.exists("SELECT 1 FROM temp.\(name) WHERE step = \(step)", db)
             } + [entity.table]
     }
@@ -54,14 +54,14 @@ extension ObjectGraph {
 
     /// `FROM … WHERE …` of the rows (as `child`) that declare a one-way relationship to deleted rows.
     func oneWay(_ link: ModelLink, _ reference: ModelLink.Reference, _ condition: String) throws -> String {
-        let target = try connection.removedObjects(link.destinationTable, removed, db)
+        let target = try connection.removedTable(link.destinationTable, removed, db)
         return " FROM temp.\(target) AS removed CROSS JOIN main.\(link.table.quotedIdentifier) AS child WHERE "
             + "child.\(reference.column.quotedIdentifier) = removed.k0"
             + (link.coversTable ? "" : " AND child.Z_ENT IN (\(link.numbers.sqlList))") + " AND \(condition)"
     }
 
     private func head(_ link: ModelLink, withRow: Bool = false) throws -> String {
-        let own = try connection.removedObjects(link.table, removed, db)
+        let own = try connection.removedTable(link.table, removed, db)
         let row = withRow || !link.coversTable
         return " FROM temp.\(own) AS removed" + (row ? " CROSS JOIN main.\(link.table.quotedIdentifier) AS parent" : "")
     }
@@ -78,7 +78,7 @@ extension ObjectGraph {
 
     /// The condition that `child` is not deleted in this step or an earlier one.
     func stays(_ table: String) throws -> String {
-        let own = try connection.removedObjects(table, removed, db)
+        let own = try connection.removedTable(table, removed, db)
         return "NOT EXISTS (SELECT 1 FROM temp.\(own) AS own WHERE own.k0 = child.Z_PK AND own.step <= \(step))"
     }
 

@@ -25,7 +25,7 @@ struct ObjectGraph {
                 let isHere = "removed.step = \(step) AND removed.wave = \(wave)"
                 let links = wave == 0 ? schema.links(of: entity) : links(of: table)
                 for link in links where link.relationship.deleteRule == .cascade {
-                    let target = try connection.removedObjects(link.destinationTable, removed, db)
+                    let target = try connection.removedTable(link.destinationTable, removed, db)
                     for rows in try ends(of: link, isHere) {
                         try connection.execute(
                             "INSERT OR IGNORE INTO temp.\(target) SELECT child.Z_PK, \(step), \(wave + 1)\(rows)", db)
@@ -42,8 +42,8 @@ struct ObjectGraph {
     /// Adds the strings of the history to which only deleted transactions refer. The program's own name stays, because the next batch of a
     /// rule may need it.
     private func removeUnusedStrings(_ wave: Int) throws {
-        let own = try connection.removedObjects(entity.table, removed, db)
-        let target = try connection.removedObjects("ATRANSACTIONSTRING", removed, db)
+        let own = try connection.removedTable(entity.table, removed, db)
+        let target = try connection.removedTable("ATRANSACTIONSTRING", removed, db)
         let (mine, others) = try CoreDataHistory.strings.reduce(into: ([String](), [String]())) { found, column in
             found.0.append(
                 "SELECT child.\(column) FROM temp.\(own) AS removed CROSS JOIN main.\(entity.table) AS child "

@@ -11,7 +11,7 @@ extension SQLiteWriter {
         return try run("saving rows of \(request.entity)") { db in
             let scope = try tableScope(request.entity, db)
             return try transaction(.normal) {
-                var insert = BatchInsert(request, scope, self, db)
+                var insert = BatchInsert(request: request, scope: scope, connection: self, db: db)
                 switch request.source {
                 case .objects(let objects):
                     for object in objects { try insert.add(object) }
@@ -31,22 +31,15 @@ extension SQLiteWriter {
 /// The execution of one batch insert request. It keeps a prepared statement for the attributes of the previous row and binds values through
 /// SQLite's C interface, because GRDB's arguments allocate an array of boxes for each row.
 private struct BatchInsert {
-    private let request: BatchInsertRequest
-    private let scope: RowScope
-    private let connection: SQLiteFile
-    private let db: Database
+    let request: BatchInsertRequest
+    let scope: RowScope
+    let connection: SQLiteFile
+    let db: Database
     /// The attributes of the prepared statement as the rows spell them, in parameter order.
-    private var names: [String] = []
-    private var statement: Statement?
-    private(set) var rowCount = 0
-    private(set) var result = BatchInsertResult(insertedCount: 0)
-
-    init(_ request: BatchInsertRequest, _ scope: RowScope, _ connection: SQLiteFile, _ db: Database) {
-        self.request = request
-        self.scope = scope
-        self.connection = connection
-        self.db = db
-    }
+    var names: [String] = []
+    var statement: Statement?
+    var rowCount = 0
+    var result = BatchInsertResult(insertedCount: 0)
 
     mutating func add(_ row: [String: StoreValue]) throws {
         rowCount += 1

@@ -100,7 +100,7 @@ struct CascadeWay {
         if let model, let entity = scope.table.managed {
             tables = Set(model.reachedTables(from: entity).map(\.folded))
         } else {
-            tables = Set(try connection.keyGraph(of: scope.table.name, rule, db).cascading.map(\.folded))
+            tables = Set(try connection.keyGraph(of: scope.table.name, rule, db).losing.dropFirst().map(\.folded))
         }
     }
 
@@ -237,7 +237,7 @@ struct CascadeWay {
         for link in model.allLinks
         where link.destinationTable.folded == name && link.relationship.deleteRule == .cascade {
             guard isLosing(link.table), let table = try modelTable(link.table, model) else { continue }
-            let noted = try connection.removedObjects(link.destinationTable, rows, db)
+            let noted = try connection.removedTable(link.destinationTable, rows, db)
             let joins: [(rows: String, refers: String)] =
                 switch link.storage {
                 case .own(let reference): [("", "parent.\(reference.column.quotedIdentifier) = held.k0")]

@@ -20,9 +20,6 @@ struct KeyGraph {
     /// A foreign key through which cascades lead back to a table on their way, or nil.
     private(set) var circle: Relationship?
 
-    /// The tables that lose rows through cascades.
-    var cascading: Set<String> { Set(losing.dropFirst()) }
-
     /// The foreign keys that refer to a table.
     func keys(into table: String) -> [Relationship] { keys.filter { $0.destination.folded == table.folded } }
 

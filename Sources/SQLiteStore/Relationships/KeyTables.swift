@@ -5,16 +5,14 @@ import PriceStore
 extension SQLiteFile {
     /// The table for the keys of deleted rows of a table.
     func removedTable(_ table: SQLiteTable, _ removed: RemovedRows, _ db: Database) throws -> String {
-        try removedTable(table.tableName, table.managed == nil ? table : nil, removed, db)
+        try removedTable(table.tableName, removed, db, keyedBy: table.managed == nil ? table : nil)
     }
 
-    /// The table for the keys of deleted rows of a Core Data table.
-    func removedObjects(_ table: String, _ removed: RemovedRows, _ db: Database) throws -> String {
-        try removedTable(table, nil, removed, db)
-    }
-
-    private func removedTable(
-        _ name: String, _ table: SQLiteTable?, _ removed: RemovedRows, _ db: Database
+    /// The table for the keys of deleted rows of a table by its name.
+    ///
+    /// - Parameter table: the table, or nil for one of Core Data.
+    func removedTable(
+        _ name: String, _ removed: RemovedRows, _ db: Database, keyedBy table: SQLiteTable? = nil
     ) throws -> String {
         if let known = removed.tables[name.folded] { return known }
         let keys = try createKeys("removed", of: table, others: ", step, wave", db)

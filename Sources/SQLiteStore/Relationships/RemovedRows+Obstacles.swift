@@ -9,8 +9,9 @@ extension SQLiteFile {
         _ request: SurveyRequest, _ removed: RemovedRows, step: Int, _ db: Database
     ) throws -> [Survey.Obstacle] {
         var found: [Survey.Obstacle] = []
+        let graph = try keyGraph(of: request.entity, request.relationships, db)
         for parent in try losing(removed, step: step, db) {
-            for key in try keys(into: parent, of: removed.steps[step], db) {
+            for key in graph.keys(into: parent) {
                 var stays = "NOT " + (try childIsRemoved(key, removed, steps: "< \(step)", db))
                 switch key.deleteRule {
                 case .restrict, .setDefault: break

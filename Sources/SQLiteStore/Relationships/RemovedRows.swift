@@ -51,7 +51,9 @@ extension SQLiteFile {
         if let graph = try graph(delete, removed, step: step, db) {
             return try completeObjects(graph, request, scope, into: &survey, db)
         }
-        if request.counts.related { survey.related.nullifiedCount = try nullifiedCount(removed, step: step, db) }
+        if request.counts.related {
+            survey.related.nullifiedCount = try nullifiedCount(request, removed, step: step, db)
+        }
         survey.related.obstacles = try obstacles(request, removed, step: step, db)
         survey.unsupported = try changingChoice(request, scope.table, removed, step: step, db)
         if survey.unsupported != nil, !request.preceding.isEmpty { survey.remedy = Survey.aloneRemedy }
@@ -109,13 +111,6 @@ extension SQLiteFile {
         return direct
     }
 
-    /// The foreign keys that refer to a table, with the rules that apply in a request.
-    func keys(
-        into table: String, of request: BatchDeleteRequest, _ db: Database
-    ) throws -> [Relationship] {
-        try keyGraph(of: request.fetchRequest.entity, request.relationships, db).keys(into: table)
-    }
-
     /// `FROM … WHERE …` of the rows of a relationship's source (as `child`) that refer to removed rows (as `removed`).
     func references(
         _ key: Relationship, _ removed: RemovedRows, _ condition: SQLFragment, _ db: Database
@@ -156,10 +151,13 @@ extension SQLiteFile {
     }
 
     /// The number of remaining rows that lose references, each counted once.
-    private func nullifiedCount(_ removed: RemovedRows, step: Int, _ db: Database) throws -> Int {
+    private func nullifiedCount(
+        _ request: SurveyRequest, _ removed: RemovedRows, step: Int, _ db: Database
+    ) throws -> Int {
         var queries: [String: [SQLFragment]] = [:]
+        let graph = try keyGraph(of: request.entity, request.relationships, db)
         for parent in try losing(removed, step: step, db) {
-            for key in try keys(into: parent, of: removed.steps[step], db) where key.clears {
+            for key in graph.keys(into: parent) where key.clears {
                 let isGone = try childIsRemoved(key, removed, steps: "<= \(step)", db)
                 let rows = try references(key, removed, "removed.step = \(bound: step) AND NOT \(isGone)", db)
                 queries[key.source.folded, default: []].append("SELECT DISTINCT \(try childKeys(key, db))\(rows)")
