@@ -12,7 +12,6 @@ enum KernelFile {
         var device = ""
     }
 
-    /// The locks on files with an inode number.
     static func locks(ofInode inode: UInt64) -> [Lock] {
         // A line: `1: POSIX  ADVISORY  READ 4711 fd:00:123456 128 128`. The list can be long, so only matching lines become strings.
         lines(of: bytes(of: "/proc/locks"), with: ":\(inode) ").compactMap { line in
@@ -49,7 +48,6 @@ enum KernelFile {
             .replacing("\\134", with: "\\")
     }
 
-    /// The lines that contain a text.
     private static func lines(of bytes: [UInt8], with text: String) -> [String] {
         // The zero ends the text for C.
         (bytes + [0]).withUnsafeBytes { all in

@@ -61,7 +61,6 @@ struct OutOfStepIndex {
         return tables
     }
 
-    /// The virtual tables of a store.
     private static func all(_ connection: SQLiteFile, _ db: Database) throws -> [OutOfStepIndex] {
         try connection.catalog.schema(db).entries("table").filter { !$0.isStoredTable }
             .map { OutOfStepIndex(name: $0.name, definition: $0.sql ?? "") }

@@ -39,7 +39,6 @@ public class SQLiteFile: StoreHistory, StoreQueries {
     package var looksAtRowsToKeep: Bool { true }
     package var didBeginPhase: ((String) -> Void)?
     var otherUsers = OtherUsers()
-    /// The last INSERT of one row.
     var lastInsert: InsertText?
     /// What this connection has changed, as far as ``ChangeMark`` needs it.
     var changes = OwnChanges()
@@ -125,7 +124,6 @@ public class SQLiteFile: StoreHistory, StoreQueries {
         return Int32(clamping: Int(seconds * 1000))
     }
 
-    /// Throws if the task is cancelled.
     func checkTask() throws(StoreError) {
         if Task.isCancelled { throw .cancelled(name) }
     }
@@ -323,12 +321,10 @@ public class SQLiteFile: StoreHistory, StoreQueries {
         try statement(fragment, db).execute()
     }
 
-    /// The first row of a query, or nil.
     func row(_ fragment: SQLFragment, _ db: Database) throws -> [StoreValue]? {
         try rows(fragment, db, limit: 1).first
     }
 
-    /// Whether a query has a row.
     func exists(_ query: SQLFragment, _ db: Database) throws -> Bool { try row("\(query) LIMIT 1", db) != nil }
 
     /// The rows of a query, at most `limit`.

@@ -99,7 +99,6 @@ public final class SQLiteWriter: SQLiteFile, ObjectStore, RetentionWriter {
         if let owner { try claim(for: owner) }
     }
 
-    /// Notes which file is open as the store from here on.
     private func noteIdentity() throws(StoreError) {
         identity = try run("looking at the store's file") { db in
             do {

@@ -8,7 +8,6 @@ func requireResult(_ code: Int32, is expected: Int32 = SQLITE_OK) throws(Databas
 }
 
 extension DatabaseError {
-    /// What SQLite says of it.
     var reason: String { message ?? "no reason given" }
 }
 

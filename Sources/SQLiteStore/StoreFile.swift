@@ -216,13 +216,11 @@ enum StoreFile {
         return Int64(clamping: UInt64(status.f_bavail) * UInt64(status.f_frsize))
     }
 
-    /// The folder that contains a path.
     static func folder(of path: String) -> String {
         guard let slash = path.lastIndex(of: "/") else { return "." }
         return slash == path.startIndex ? "/" : String(path[..<slash])
     }
 
-    /// Whether the folder that contains the path is writable.
     static func folderIsWritable(_ path: String) -> Bool { access(folder(of: path), W_OK) == 0 }
 
     /// Whether this user lacks permission to write the store, its folder, or a file that SQLite created beside it.

@@ -131,7 +131,6 @@ final class ArchiveFile {
                 + "with its -wal file")
     }
 
-    /// Records the size of the WAL after a commit.
     func noteCommit() { walBytes = StoreFile.sizeBytes(of: path + "-wal") }
 
     /// Moves a long WAL into the file. It waits for the disk: call it while the store is not locked.
@@ -189,7 +188,6 @@ final class ArchiveFile {
         }
     }
 
-    /// Closes the file as it is.
     func close() { try? queue.close() }
 
     /// Closes and removes the file. Call it only if the file holds no copy of a row.

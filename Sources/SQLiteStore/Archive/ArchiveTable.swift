@@ -5,7 +5,6 @@ import PriceStore
 /// A table of an archive. It holds rows, references or candles of one table of the store.
 struct ArchiveTable: Hashable {
     let kind: ArchivedKind
-    /// The table's name in the store.
     let storeTable: String
     /// The table's name in the archive.
     let name: String
@@ -22,7 +21,6 @@ struct ArchiveTable: Hashable {
     /// The columns in the archive with their types and collations, in SQL.
     private let declarations: [String]
 
-    /// The columns in the archive.
     var archiveColumns: [String] {
         switch kind {
         case .rows: columns
@@ -62,7 +60,6 @@ struct ArchiveTable: Hashable {
             declarations: shape.columns.map(\.declaration))
     }
 
-    /// The table for the cleared references of a table of the store.
     static func references(
         of table: String, columns: [String], number: Int, _ connection: SQLiteFile, _ db: Database
     ) throws -> ArchiveTable? {
@@ -71,7 +68,6 @@ struct ArchiveTable: Hashable {
         return ArchiveTable(.references, shape, key: shape.keyColumns(besides: kept.map(\.name)), kept, number: number)
     }
 
-    /// The table for the old and new values of candles.
     static func candles(
         of rollup: Rollup, number: Int, _ connection: SQLiteFile, _ db: Database
     ) throws -> ArchiveTable? {
@@ -98,7 +94,6 @@ struct ArchiveTable: Hashable {
         }
     }
 
-    /// Makes the table in the archive.
     var creation: String {
         let number = rowNumber == Self.rowColumn ? ["\(rowNumber) INTEGER PRIMARY KEY"] : []
         return "CREATE TABLE \(name.standardIdentifier) (\((number + declarations).list))"
@@ -162,7 +157,6 @@ struct StoredShape {
     let key: [String]
     /// The rowid if it is not a column. It does not identify a row for long: VACUUM changes it, and a new row can get it.
     let hiddenRowID: String?
-    /// The columns of the declared primary key, in its order.
     var primaryKey: [String] { table.entity.primaryKey }
 
     /// Reads a table. It is nil if there is no such ordinary table, or if nothing identifies its rows.

@@ -55,7 +55,6 @@ extension CandleStates {
 }
 
 extension AttachedArchive {
-    /// Whether the store has all rows of a transaction.
     fileprivate func hasRows(_ part: [ArchivedRows], _ known: KnownRows, _ db: Database) throws -> Bool {
         try part.allSatisfy { portion in
             let table = tables[portion.table]

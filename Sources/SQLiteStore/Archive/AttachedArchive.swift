@@ -252,7 +252,6 @@ final class AttachedArchive {
             hint: "nothing was changed; name the rules that are not undone with --rule")
     }
 
-    /// Throws if SQLite cannot insert rows into a table.
     private static func confirmInserts(
         into table: RestorationTable, _ triggers: TriggerChoice?, _ connection: SQLiteFile, _ db: Database
     ) throws {

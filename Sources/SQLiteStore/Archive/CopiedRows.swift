@@ -68,7 +68,6 @@ final class CopiedRows {
         }
     }
 
-    /// Names as a JSON array.
     private static func jsonArray(_ names: [String]) throws -> String {
         String(decoding: try JSONEncoder().encode(names), as: UTF8.self)
     }
@@ -129,7 +128,6 @@ final class CopiedRows {
         forget()
     }
 
-    /// Forgets what the transaction has copied.
     func forget() {
         copies = ValueChecksum()
         rowIDs = RowIDChecksum()

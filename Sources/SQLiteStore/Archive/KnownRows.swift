@@ -36,7 +36,6 @@ struct KnownRows {
         }
     }
 
-    /// Removes the temporary tables of the search.
     func remove(_ db: Database) throws {
         for table in references.values.joined() { try db.execute(sql: "DROP TABLE IF EXISTS temp.\(table.copyName)") }
     }
@@ -44,7 +43,6 @@ struct KnownRows {
     /// Whether the store has some of the rows under another rowid.
     func hasMoved(_ rows: ArchivedRows) -> Bool { moved[rows.table]?.contains(where: rows.rows.contains) ?? false }
 
-    /// Looks for rows of a table in the store.
     func find(_ table: RestorationTable, _ rows: ClosedRange<Int64>, _ db: Database) throws -> Found {
         var found = Found()
         func look(_ isSame: String, otherwise: WritableKeyPath<Found, Set<Int64>>) throws {

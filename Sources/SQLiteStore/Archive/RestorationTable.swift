@@ -156,7 +156,6 @@ struct RestorationTable: RestorableSource {
         return found?[0] == next - 1 && found?[1] == 1 as Int64 && found?[2] == next - 1
     }
 
-    /// Whether the store's table has an index now.
     func hasIndex(_ db: Database) throws -> Bool {
         try Row.fetchOne(db, sql: "SELECT 1 FROM pragma_index_list(?, 'main')", arguments: [table]) != nil
     }

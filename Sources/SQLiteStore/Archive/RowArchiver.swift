@@ -24,7 +24,6 @@ final class RowArchiver {
     private var installed: (request: BatchDeleteRequest, rollup: Rollup?, schema: Int)?
     /// The table whose rows are read before they are deleted; nil if triggers pass rows on.
     private var queried: Int?
-    /// The rowids that the current delete has deleted.
     private var deleted = RowIDChecksum()
     private var state = State.idle
     /// Why a copy failed. SQLite's own message does not contain it.
@@ -163,7 +162,6 @@ final class RowArchiver {
         }
     }
 
-    /// Whether the rows are read before they are deleted.
     var copiesByQuery: Bool { queried != nil }
 
     fileprivate func note(deleted rowID: Int64) { deleted.add(rowID) }
@@ -253,7 +251,6 @@ final class RowArchiver {
         for rows in tables { rows.forget() }
     }
 
-    /// Takes values of a row that is deleted or changed.
     fileprivate func take(_ values: SQLValues, _ context: OpaquePointer?) {
         let table = Int(sqlite3_value_int64(values[0]))
         guard state == .copying, tables.indices.contains(table) else {

@@ -23,7 +23,6 @@ extension SQLiteWriter {
 }
 
 extension AttachedArchive {
-    /// Compares all rows with the store.
     fileprivate func counts(_ known: KnownRows, _ db: Database) throws -> [RestorableTable] {
         var counts = parts.emptyCounts(of: tables)
         let states = try CandleStates(self, known, connection, db)

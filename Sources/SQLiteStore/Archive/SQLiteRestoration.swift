@@ -9,9 +9,7 @@ final class SQLiteRestoration: RestorationWork {
     private let archive: AttachedArchive
     private let writer: SQLiteWriter
     private let db: Database
-    /// What the store has for the archived rows.
     private let known: KnownRows
-    /// Whether the store's triggers are off during the restoration.
     private let skipsTriggers: Bool
     /// What triggers write during the restoration; nil if none fires.
     private let triggered: TriggerCounter?
@@ -24,7 +22,6 @@ final class SQLiteRestoration: RestorationWork {
     var tables: [RestorationTable] { archive.tables }
     var storeName: String { writer.name }
 
-    /// The restoration of what a run deleted.
     static func begin(_ request: RestorationRequest, _ writer: SQLiteWriter) throws(StoreError) -> any Restoration {
         var request = request
         request.triggers = request.triggers ?? .fire

@@ -205,7 +205,6 @@ struct TriggerEffects {
         found.filter { !$0.trigger.isEmpty && $0.change.table == table && isMeant($0.change) }.map(\.trigger)
     }
 
-    /// A trigger that deletes rows of a table.
     private func deleter(of table: String) -> String? { triggers(of: table) { $0.event == .delete }.last }
 
     /// A trigger that inserts or changes rows of a table, which may replace others.
@@ -217,7 +216,6 @@ struct TriggerEffects {
     /// A trigger that does anything to rows of a table, but for what Core Data derives.
     private func toucher(of table: String) -> String? { triggers(of: table) { !isDerived($0) }.last }
 
-    /// Whether a table loses rows for any reason.
     private func losesRows(_ table: String) -> Bool {
         found.contains { $0.change.event == .delete && $0.change.table == table }
     }

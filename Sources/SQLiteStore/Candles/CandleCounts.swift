@@ -55,7 +55,6 @@ extension SQLiteFile {
 }
 
 extension SQLiteFile {
-    /// Whether something in the store has a name.
     func isTaken(_ name: String, _ db: Database) throws -> Bool {
         let query = "SELECT 1 FROM main.sqlite_schema WHERE name = ? COLLATE NOCASE"
         return try Row.fetchOne(db, sql: query, arguments: [name]) != nil

@@ -99,7 +99,6 @@ struct CandleTable {
         rollup.date.encoding.read(value, zone: rollup.date.zone).start
     }
 
-    /// The stored candle with a key.
     private func stored(_ key: CandleBuilder.Key) throws -> Candle? {
         guard let target else { return nil }
         let statement = try connection.unboundStatement(target.select, db)

@@ -14,7 +14,6 @@ struct SQLiteTable {
     var indexes: [SQLiteIndex]
     /// The name of the primary key's index in a table without a rowid, which is the table itself; nil if the table has a rowid.
     var keyIndex: String?
-    /// Whether columns accept only values of their type.
     var isStrict: Bool
     /// The statement that created the table.
     var definition: String
@@ -116,7 +115,6 @@ struct SQLiteCatalog {
         self.modelPath = modelPath
     }
 
-    /// An empty catalog of the same store.
     var emptied: SQLiteCatalog { SQLiteCatalog(store: store, modelPath: modelPath) }
 
     /// The schema of a Core Data store, or nil if it is not one.

@@ -6,7 +6,6 @@ struct SchemaEntry: Hashable {
     var name: String
     var table: String
     var sql: String?
-    /// Whether it has pages.
     private var hasPages: Bool
 
     /// SQLite's own table of the last rowids of tables with AUTOINCREMENT.

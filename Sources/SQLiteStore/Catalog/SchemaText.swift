@@ -36,7 +36,6 @@ enum SchemaText {
         return zip(words, words.dropFirst()).contains { $0 == "CONFLICT" && $1 == "REPLACE" }
     }
 
-    /// Whether a table's definition ends with STRICT.
     static func isStrict(_ definition: String) -> Bool {
         guard let columns = afterName(definition, keyword: "TABLE") else { return false }
         var scanner = Scanner(columns)
@@ -123,7 +122,6 @@ enum SchemaText {
             }
         }
 
-        /// Skips a group in parentheses if it begins here.
         mutating func skipParentheses() {
             var ahead = self
             guard ahead.next() == "(" else { return }

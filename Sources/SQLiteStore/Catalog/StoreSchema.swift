@@ -24,7 +24,6 @@ struct StoreSchema {
     /// Whether a table may have a foreign key. The word may also be in a comment or a name.
     let mayRefer: Bool
 
-    /// Reads the schema of this version.
     init(version: Int, _ db: Database) throws {
         self.version = version
         entries = try SchemaEntry.all(db)
@@ -42,7 +41,6 @@ struct StoreSchema {
         try Int.fetchOne(db.cachedStatement(sql: "PRAGMA main.schema_version")) ?? 0
     }
 
-    /// The entries of a type.
     func entries(_ type: String) -> [SchemaEntry] { entries.filter { $0.type == type } }
 
     /// The table itself, its indexes and its triggers.
@@ -53,7 +51,6 @@ struct StoreSchema {
         entries(ofTable: table).first { $0.type == "table" }?.sql ?? ""
     }
 
-    /// The kind of a table or view, or nil if there is none of that name.
     func kind(of table: String) -> Kind? { kindsByName[table.folded] }
 
     /// The names of the ordinary tables that are not SQLite's own.

@@ -16,19 +16,15 @@ struct StoreTrigger {
 
 /// What the statements of a trigger do, without what they cause.
 struct TriggerBody {
-    /// The changes that they make to rows.
     var changes: [TriggerText.Change] = []
     /// The lower-cased tables and views that they read, including those that they change.
     var reads: Set<String> = []
-    /// Whether they may replace rows.
     var replaces = false
 
-    /// The tables and views whose rows they change.
     var changed: Set<String> { Set(changes.map(\.table)) }
 }
 
 extension SQLiteFile {
-    /// The triggers of the store.
     func storeTriggers(_ db: Database) throws -> [StoreTrigger] {
         if let known = catalog.triggers { return known }
         let schema = try catalog.schema(db)

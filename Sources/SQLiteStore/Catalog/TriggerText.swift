@@ -49,7 +49,6 @@ struct TriggerText {
 
     func fires(on event: Event) -> Bool { self.event == nil || self.event == event }
 
-    /// Whether a change of its table fires it.
     func fires(on change: Change) -> Bool {
         fires(on: change.event) && (change.event != .update || columns.isEmpty || change.concerns(columns))
     }

@@ -7,7 +7,6 @@ struct CoreDataEntity: Hashable {
     var number: Int64
     /// The table, which all entities of one root share.
     var table: String
-    /// The entity that it inherits from.
     var parent: String?
     /// The numbers of its rows and of those of its sub-entities, ascending.
     var numbers: [Int64]
@@ -29,7 +28,6 @@ struct CoreDataEntity: Hashable {
     /// Whether its rows are the transactions of the store's history.
     var isHistory: Bool { name == Entity.persistentHistory && table == CoreDataHistory.transactions }
 
-    /// The same entity without the rows of its sub-entities.
     var withoutSubentities: CoreDataEntity {
         guard !subentities.isEmpty else { return self }
         var own = self
@@ -69,9 +67,7 @@ struct ModelLink: Hashable {
         var companions: [String]
     }
 
-    /// The relationship in the model.
     var relationship: ManagedRelationship
-    /// The inverse in the model; nil if there is none.
     var inverse: ManagedRelationship?
     /// The table of the declaring rows.
     var table: String

@@ -114,7 +114,6 @@ struct CoreDataHistory: Hashable {
         return nil
     }
 
-    /// Begins to record a transaction.
     func recorder(_ connection: SQLiteFile, _ db: Database) throws -> Recorder {
         if let unknownForm {
             throw StoreError(
@@ -177,10 +176,8 @@ struct CoreDataHistory: Hashable {
                     """)
         }
 
-        /// Records updates of remaining rows.
         func recordUpdates(of table: String, keys: String) throws { try recordChanges(1, of: table, keys: keys) }
 
-        /// Records that a row is new.
         func recordInsert(of table: String, key: Int64) throws { try recordChanges(0, of: table, keys: "\(key)") }
 
         /// Updates the key counters of the history's entities and drops the temporary table.

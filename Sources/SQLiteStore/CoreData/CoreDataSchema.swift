@@ -16,7 +16,6 @@ struct CoreDataSchema {
     var links: [String: [ModelLink]] = [:]
     /// The lower-cased names of the tables that belong to Core Data and are not entities themselves.
     private(set) var ownTables: Set<String> = []
-    /// The store's history, or nil if it keeps none.
     private(set) var history: CoreDataHistory?
 
     /// The schema of a store, or nil if it is not a Core Data store.
@@ -56,10 +55,8 @@ struct CoreDataSchema {
         Set(entities.values.map(\.table) + (history == nil ? [] : CoreDataHistory.tables)).sorted()
     }
 
-    /// The entity with a name, ignoring case.
     func entity(_ name: String) -> CoreDataEntity? { entities[name.folded] }
 
-    /// The relationships of all tables, table by table.
     var allLinks: [ModelLink] { tables.flatMap { links[$0] ?? [] } }
 
     /// The relationships of the rows of an entity and its sub-entities.
@@ -177,7 +174,6 @@ struct CoreDataSchema {
         entities[key] = entity
     }
 
-    /// The columns of every table.
     private static func columnNames(_ db: Database) throws -> [String: Set<String>] {
         var columns: [String: Set<String>] = [:]
         let query = """

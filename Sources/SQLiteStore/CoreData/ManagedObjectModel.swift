@@ -28,7 +28,6 @@ struct ManagedAttribute: Hashable, Sendable {
     var name: String
     /// What it holds, as a number. Source: `NSAttributeType` of Apple's headers.
     var kind: Int64
-    /// Whether it holds dates.
     var isDate: Bool { kind == 900 }
     /// Whether a row may lack a value.
     var isOptional: Bool
@@ -49,7 +48,6 @@ struct ManagedRelationship: Hashable, Sendable {
     var destination: String
     /// The inverse relationship of the destination; nil if there is none.
     var inverse: String?
-    /// What a delete of a declaring row does.
     var deleteRule: ModelRelationship.DeleteRule
     /// Whether a row may lack the other end.
     var isOptional: Bool
@@ -60,7 +58,6 @@ struct ManagedRelationship: Hashable, Sendable {
     /// Whether it is not stored.
     var isTransient: Bool
 
-    /// Whether a row can have more than one other end.
     var isToMany: Bool { maxCount != 1 }
     /// Whether the other ends have an order, which is stored with them.
     var isOrdered: Bool { hasOrder && isToMany }

@@ -11,7 +11,6 @@ struct ModelArchive {
     /// The most properties that a model may have. This limits the time that a damaged archive can take, in which entities share their
     /// properties.
     private static let largestPropertyCount = 100_000
-    /// The largest archive that is read.
     static let largestSizeBytes = 64 << 20
 
     private init(_ bytes: [UInt8]) throws(ModelArchiveError) {

@@ -13,15 +13,6 @@ struct ObjectDelete {
     private let connection: SQLiteFile
     private let db: Database
 
-    /// Rows that the request named and that were deleted.
-    private(set) var deletedCount = 0
-    /// Rows that a cascade deleted.
-    private(set) var cascadedCount = 0
-    /// Rows that lost a reference and remain.
-    private(set) var nullifiedCount = 0
-    /// The IDs of the deleted rows that the request named, if it asks for them.
-    private(set) var objectIDs: [ObjectID] = []
-
     /// The delete of a request, or nil if it affects only the named rows, so that a plain delete suffices.
     init?(_ work: DeleteWork, _ scope: RowScope, _ connection: SQLiteFile, _ db: Database) throws {
         guard let entity = scope.table.managed, let schema = try connection.catalog.coreData(db) else { return nil }
@@ -41,9 +32,11 @@ struct ObjectDelete {
 
     /// Deletes the rows whose keys a query yields.
     ///
-    /// - Parameter whole: the request's predicate for the rows of the scope.
+    /// - Parameters:
+    ///   - whole: the request's predicate for the rows of the scope.
+    ///   - result: gets the rows that are deleted and those that lose a reference and remain.
     /// - Throws: ``StoreError`` of kind `constraint` if a relationship forbids the delete. The caller rolls the batch back.
-    mutating func delete(_ keys: SQLFragment, whole: SQLFragment) throws {
+    func delete(_ keys: SQLFragment, whole: SQLFragment, into result: inout BatchDeleteResult) throws {
         try connection.emptyBatchRows(db)
         let own = try connection.removedTable(scope.table.tableName, graph.removed, db)
         try connection.execute("INSERT INTO temp.\(own) SELECT *, 0, 0 FROM (\(keys))", db)
@@ -52,12 +45,12 @@ struct ObjectDelete {
         try graph.cascade()
         try check(graph.obstacles())
         try connection.confirmKept(db) { try reached($0) }
-        if request.resultType == .objectIDs { try noteObjectIDs(own) }
+        if request.resultType == .objectIDs { result.objectIDs += try objectIDs(own) }
         let recorder = graph.entity.isHistory ? nil : try connection.coreDataRecorder(db)
         try countDown(recorder)
         let losses = try graph.nullifications()
         for loss in losses where loss.rowsAfterwards == nil {
-            try nullify(loss.table, loss.reference, loss.rows, recorder)
+            result.nullifiedCount += try nullify(loss.table, loss.reference, loss.rows, recorder)
         }
         try deletePairs()
         let alsoNamed = try cascadedButNamed(own, whole)
@@ -68,14 +61,14 @@ struct ObjectDelete {
             try connection.execute(
                 "DELETE FROM main.\(table.quotedIdentifier) WHERE Z_PK IN (SELECT k0 FROM temp.\(removed))", db)
             gone += db.changesCount
-            nullifiedCount -= try connection.forgetCleared(table, nil, removed, db)
+            result.nullifiedCount -= try connection.forgetCleared(table, nil, removed, db)
         }
         for loss in losses {
             guard let rows = loss.rowsAfterwards else { continue }
-            try nullify(loss.table, loss.reference, rows, recorder)
+            result.nullifiedCount += try nullify(loss.table, loss.reference, rows, recorder)
         }
-        deletedCount += named + alsoNamed
-        cascadedCount += gone - named - alsoNamed
+        result.deletedCount += named + alsoNamed
+        result.cascadedCount += gone - named - alsoNamed
     }
 
     /// The condition that a row of an entity is deleted, or nil if none is. In the rule's own table only rows that a cascade deletes count.
@@ -113,18 +106,18 @@ struct ObjectDelete {
         }
     }
 
-    /// Clears a reference of remaining rows, with its companion columns.
-    private mutating func nullify(
+    /// Clears a reference of remaining rows, with its companion columns. Returns how many of them lost none before in this delete.
+    private func nullify(
         _ table: String, _ reference: ModelLink.Reference, _ rows: String, _ recorder: CoreDataHistory.Recorder?
-    ) throws {
-        guard let noted = try connection.noteCleared(table, nil, "child.Z_PK\(rows)", db) else { return }
+    ) throws -> Int {
+        guard let noted = try connection.noteCleared(table, nil, "child.Z_PK\(rows)", db) else { return 0 }
         let keys = "SELECT k0 FROM temp.\(noted.keys)"
         try recorder?.recordUpdates(of: table, keys: keys)
-        nullifiedCount += noted.newCount
         let sets = ([reference.column] + reference.companions).map { "\($0.quotedIdentifier) = NULL" }.list
         try connection.execute(
             "UPDATE main.\(table.quotedIdentifier) SET \(sets), Z_OPT = ifnull(Z_OPT, 0) + 1 WHERE Z_PK IN (\(keys))",
             db)
+        return noted.newCount
     }
 
     /// Deletes the pairs of deleted rows: those of their own relationships, and of one-way ones to them.
@@ -156,14 +149,15 @@ struct ObjectDelete {
         return try connection.count("SELECT count(*) FROM \(scope.from()) WHERE \(isCascaded) AND (\(whole))", db)
     }
 
-    private mutating func noteObjectIDs(_ own: String) throws {
+    /// The IDs of the rows that the request names.
+    private func objectIDs(_ own: String) throws -> [ObjectID] {
         let key = "\(RowScope.alias).Z_PK"
         let rows = try connection.rows(
             """
             SELECT \(scope.identity.list) FROM temp.\(own) AS removed CROSS JOIN \(scope.from()) \
             WHERE \(key) = removed.k0 AND removed.wave = 0 ORDER BY \(key)
             """, db)
-        objectIDs += rows.map { connection.objectID(scope, $0) }
+        return rows.map { connection.objectID(scope, $0) }
     }
 
     private func check(_ obstacles: [Survey.Obstacle]) throws {
@@ -176,7 +170,6 @@ struct ObjectDelete {
 }
 
 extension Survey.Obstacle {
-    /// The text of the obstacle in an error.
     var text: String {
         let name = "\(relationship.source).\(relationship.sourceAttributes.list)"
         let rows = "\(rowCount) \(rowCount == 1 ? "row" : "rows")"

@@ -91,7 +91,6 @@ extension ObjectGraph {
 }
 
 extension ModelLink {
-    /// The relationship as an obstacle to a delete.
     func obstacle(_ objection: Survey.Obstacle.Objection, rowCount: Int) -> Survey.Obstacle {
         let described = Relationship(
             source: owner, sourceAttributes: [relationship.name], destination: relationship.destination,

@@ -3,7 +3,6 @@ import PriceStore
 
 /// The SQL fragments that follow a graph.
 extension ObjectGraph {
-    /// The tables that lose rows in the step.
     func losingTables() throws -> [String] {
         try schema.tables.filter { $0 != entity.table && removed.tables[$0.folded] != nil }
             .filter { table in
@@ -12,13 +11,10 @@ extension ObjectGraph {
             } + [entity.table]
     }
 
-    /// The links of the tables that lose rows.
     func losingLinks() throws -> [ModelLink] { try losingTables().flatMap { links(of: $0) } }
 
-    /// The one-way links of other rows to the tables that lose rows.
     func oneWayLinks() throws -> [ModelLink] { try losingTables().flatMap { schema.oneWayLinks(to: $0) } }
 
-    /// The links of a table's rows.
     func links(of table: String) -> [ModelLink] { schema.links[table] ?? [] }
 
     /// `FROM … WHERE …` of the rows at the other end (as `child`) of deleted rows (as `removed`). The join order is fixed, from the smaller

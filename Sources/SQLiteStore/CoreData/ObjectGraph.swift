@@ -10,7 +10,6 @@ struct ObjectGraph {
     /// The entity that the request names.
     let entity: CoreDataEntity
     let removed: RemovedRows
-    /// The step of the request.
     let step: Int
     let connection: SQLiteFile
     let db: Database

@@ -126,13 +126,15 @@ extension SQLiteFile {
     /// Deletes the rows that match a condition as a batch delete does. Returns their number.
     func deleteManaged(_ condition: SQLFragment, _ scope: RowScope, _ db: Database) throws -> Int {
         let request = DeleteWork(BatchDeleteRequest(fetchRequest: StoreFetchRequest(entity: scope.table.name)))
-        guard var objects = try ObjectDelete(request, scope, self, db) else {
+        guard let objects = try ObjectDelete(request, scope, self, db) else {
             try execute("DELETE FROM \(scope.target()) WHERE \(SQLFragment.all([condition, scope.membership]))", db)
             return db.changesCount
         }
         defer { try? dropClearedRows(db) }
-        try objects.delete("SELECT \(scope.key[0]) FROM \(scope.from()) WHERE \(condition)", whole: .never)
-        return objects.deletedCount
+        var result = BatchDeleteResult(deletedCount: 0)
+        let keys: SQLFragment = "SELECT \(scope.key[0]) FROM \(scope.from()) WHERE \(condition)"
+        try objects.delete(keys, whole: .never, into: &result)
+        return result.deletedCount
     }
 
     // MARK: Keys

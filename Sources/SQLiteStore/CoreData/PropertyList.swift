@@ -23,7 +23,6 @@ struct PropertyList {
     /// The number of the outermost object.
     let top: Int
 
-    /// The most objects that a list may have.
     private static let largestObjectCount = 1_000_000
 
     /// Reads a list.

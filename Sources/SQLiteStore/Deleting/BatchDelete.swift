@@ -11,20 +11,16 @@ struct BatchDelete {
     let groups: KeyGroups?
     /// Copies the deleted rows to the archive, or nil without an archive.
     let archiver: RowArchiver?
-    var deletedCount = 0
-    /// The rows that were deleted with them, and the rows that lost a reference.
-    private(set) var (cascadedCount, nullifiedCount) = (0, 0)
+    /// What the batch has done so far. Its candles are made of the rows of this and earlier batches.
+    private(set) var result = BatchDeleteResult(deletedCount: 0)
+    var deletedCount: Int { result.deletedCount }
     /// The rows that the batch's own statements deleted, by table.
     private(set) var ownCounts: [String: Int] = [:]
-    var objectIDs: [ObjectID] = []
-    /// The candles made of the rows of this and earlier batches.
-    private(set) var candles: CandleTally
-    /// The number of candles that this batch has written.
     private(set) var candleCount = 0
     /// The number of this batch's rows that became candles.
     private var rolledUpCount = 0
     /// The delete of Core Data objects, or nil if it affects only the rows themselves.
-    var objects: ObjectDelete?
+    let objects: ObjectDelete?
     /// Whether the keys of the rows are recorded before they are deleted.
     let choosesRows: Bool
     /// Whether only some related rows are deleted yet, and not the rows themselves.
@@ -34,7 +30,7 @@ struct BatchDelete {
         throws
     {
         self.work = work
-        candles = work.candles
+        result.candles = work.candles
         self.archiver = archiver
         self.connection = connection
         self.db = db
@@ -88,16 +84,13 @@ struct BatchDelete {
         try table.write(made, deletedCount: deletedCount - before)
         rolledUpCount += made.totals.rowCount
         candleCount += made.changes.count
-        candles.add(made)
+        result.candles.add(made)
     }
 
     private mutating func deleteRows(_ condition: SQLFragment, by path: RowPath, _ rows: SQLFragment?) throws {
-        if var objects {
-            try objects.delete(statement.keys(condition, by: path), whole: statement.condition())
-            (deletedCount, cascadedCount) = (objects.deletedCount, objects.cascadedCount)
-            (nullifiedCount, objectIDs) = (objects.nullifiedCount, objects.objectIDs)
-            self.objects = objects
-            return
+        if let objects {
+            let keys = statement.keys(condition, by: path)
+            return try objects.delete(keys, whole: statement.condition(), into: &result)
         }
         if choosesRows {
             guard !isUnfinished else { return }
@@ -106,12 +99,12 @@ struct BatchDelete {
             var chosen = try ChosenRows(
                 statement.keys(condition, by: path), of: work, scope, graph, connection, db)
             isUnfinished = try !chosen.delete(atMost: cascadeBound)
-            cascadedCount += chosen.cascadedCount
-            nullifiedCount += chosen.nullifiedCount
+            result.cascadedCount += chosen.cascadedCount
+            result.nullifiedCount += chosen.nullifiedCount
             for (table, count) in chosen.ownCounts { ownCounts[table, default: 0] += count }
             let gone = try chosen.goneKeys(listed: work.resultType == .objectIDs)
-            deletedCount += gone.count
-            objectIDs += gone.keys.map { connection.objectID(scope, $0) }
+            result.deletedCount += gone.count
+            result.objectIDs += gone.keys.map { connection.objectID(scope, $0) }
             return
         }
         let delete = statement.delete(condition, by: path)
@@ -123,7 +116,7 @@ struct BatchDelete {
             try connection.execute(delete, db)
         }
         try requireNoOtherChange(since: before)
-        deletedCount += db.changesCount
+        result.deletedCount += db.changesCount
         ownCounts[statement.scope.table.tableName, default: 0] += db.changesCount
     }
 

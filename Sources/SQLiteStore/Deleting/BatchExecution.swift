@@ -29,11 +29,8 @@ extension SQLiteWriter {
                 try archiver?.begin(request.request.withoutPlace, rollup: request.rollup, self, db)
                 var batch = try BatchDelete(request, self, db, archiver)
                 let continuation = try batch.run()
-                var result = BatchDeleteResult(
-                    deletedCount: batch.deletedCount, cascadedCount: batch.cascadedCount,
-                    nullifiedCount: batch.nullifiedCount, objectIDs: batch.objectIDs)
+                var result = batch.result
                 result.continuation = continuation
-                result.candles = batch.candles
                 let deleted = counter?.counts.map { ($0, $1.deletedCount - (batch.ownCounts[$0] ?? 0)) } ?? []
                 result.deletedByTriggers = Dictionary(uniqueKeysWithValues: deleted.filter { $0.1 > 0 })
                 counter?.forget()
@@ -75,7 +72,6 @@ extension SQLiteFile {
 }
 
 extension StorePredicate {
-    /// Whether object IDs are part of the condition.
     fileprivate var namesObjectIDs: Bool {
         leaves.contains { if case .objectIDs = $0 { true } else { false } }
     }

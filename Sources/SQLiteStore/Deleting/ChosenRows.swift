@@ -14,7 +14,6 @@ struct ChosenRows {
     let db: Database
     /// The keys of the rows, as the only step.
     private let removed: RemovedRows
-    /// The number of deleted rows, by table.
     private(set) var ownCounts: [String: Int] = [:]
     /// The number of rows deleted with those of the query.
     var cascadedCount: Int { ownCounts.reduce(0) { $0 + ($1.key == scope.table.name ? 0 : $1.value) } }
@@ -165,7 +164,6 @@ struct ChosenRows {
 
     // MARK: SQL
 
-    /// The temporary table for the keys of an entity's rows.
     private func table(_ scope: RowScope) throws -> String { try connection.removedTable(scope.table, removed, db) }
 
     /// The part after SELECT of a query for the keys of source rows that refer to recorded rows of the destination.
@@ -177,7 +175,6 @@ struct ChosenRows {
         return "\(try connection.childKeys(key, db))\(try connection.references(key, removed, stays, db))"
     }
 
-    /// The condition that a row is recorded.
     private func isChosen(_ scope: RowScope) throws -> SQLFragment {
         "\(scope.key.operand) IN (SELECT \(scope.keyNames.list) FROM temp.\(try table(scope)))"
     }

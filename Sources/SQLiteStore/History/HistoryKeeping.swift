@@ -4,7 +4,6 @@ public import PriceStore
 
 /// What a connection knows of the store's history.
 struct HistoryState {
-    /// SQLite's schema version at the time.
     var schemaVersion: Int
     /// Whether the store keeps a history and the connection has its triggers.
     var isKept: Bool

@@ -5,7 +5,6 @@ import PriceStore
 /// A key of one number or text is stored as it is. Any other is stored as bytes: for each value, a letter for its storage class, then a
 /// number of eight bytes, or a length of eight bytes and that many bytes.
 enum HistoryKey {
-    /// The stored form of a key.
     static func encode(_ key: [StoreValue]) -> StoreValue {
         if key.count == 1 {
             switch key[0] {

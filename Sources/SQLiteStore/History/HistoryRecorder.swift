@@ -8,7 +8,6 @@ import PriceStore
 ///
 /// The triggers write, not this object, so a rollback also removes the rows from the history.
 final class HistoryRecorder {
-    /// The author of the transactions.
     var author = ProcessInfo.processInfo.processName
     /// Returns the time. If nil, SQLite's clock is used.
     var clock: (() -> Instant)?

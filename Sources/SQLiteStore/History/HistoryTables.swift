@@ -37,7 +37,6 @@ enum HistoryTables {
                 """)
     }
 
-    /// Whether a store has the tables.
     static func exist(_ db: Database) throws -> Bool {
         try Int.fetchOne(
             db,

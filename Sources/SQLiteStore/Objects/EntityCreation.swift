@@ -90,7 +90,6 @@ extension SQLiteWriter {
         if historyRecorder.number != nil { try recordTransaction(db) }
     }
 
-    /// Whether the column of an attribute has another default than the attribute.
     private func hasOtherDefault(_ attribute: Attribute, in table: SQLiteTable, _ db: Database) throws -> Bool {
         guard let stored = table.entity.attribute(named: attribute.name), stored.hasDefault || attribute.hasDefault
         else { return false }
@@ -99,7 +98,6 @@ extension SQLiteWriter {
         return try Bool.fetchOne(db, sql: "SELECT (\(text ?? "NULL")) IS NOT ?", arguments: [value]) ?? true
     }
 
-    /// The statement that creates an entity.
     private func creation(of entity: Entity, _ db: Database) throws -> String {
         var parts = try entity.attributes.map { try definition(of: $0, db) }
         if !entity.primaryKey.isEmpty { parts.append("PRIMARY KEY \(entity.primaryKey.standardList)") }

@@ -161,7 +161,6 @@ extension SQLiteWriter {
 }
 
 extension SQLiteFile {
-    /// Inserts one row.
     func save(
         _ values: [String: StoreValue], _ onConflict: ConflictPolicy, into entity: String, _ db: Database
     ) throws -> InsertOutcome {

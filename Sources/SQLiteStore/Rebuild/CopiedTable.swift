@@ -37,7 +37,6 @@ struct CopiedTable {
     /// A row that breaks a constraint is an error, even if the schema would skip or change it (`ON CONFLICT`).
     private static let insert = "INSERT OR ABORT INTO"
 
-    /// The statement that copies all rows.
     func copyAll(to schema: String) -> String {
         let head = "\(Self.insert) \(schema).\(name.quotedIdentifier)"
         let list = columns.map(\.quotedIdentifier).list

@@ -45,7 +45,6 @@ extension SQLiteWriter {
         }
     }
 
-    /// Throws if a copy without the rows is not possible.
     private func confirmRebuild(_ request: DeleteWork, _ db: Database) throws {
         let table = try tableScope(request.fetchRequest.entity, db).table
         guard let reason = try rebuildObstacle(request, table, db) ?? roomObstacle(db) else { return }

@@ -8,7 +8,6 @@ final class PrivateFile {
     let path: String
     private var descriptor: Int32
 
-    /// The path of the file for a store.
     static func path(of store: String) -> String { store + ".retention-copy" }
 
     /// Creates the file for a store, given by its path without links.

@@ -20,7 +20,6 @@ struct KeyGraph {
     /// A foreign key through which cascades lead back to a table on their way, or nil.
     private(set) var circle: Relationship?
 
-    /// The foreign keys that refer to a table.
     func keys(into table: String) -> [Relationship] { keys.filter { $0.destination.folded == table.folded } }
 
     /// Whether rows that refer to deleted rows are deleted or changed.
@@ -61,7 +60,6 @@ struct KeyGraph {
         done.append(table.name)
     }
 
-    /// Whether the delete fires a trigger of the store.
     func firesTriggers(_ connection: SQLiteFile, _ db: Database) throws -> Bool {
         try losing.contains { try connection.catalog.table($0, db)?.entity.deleteTriggers.isEmpty == false }
             || clearing.keys.contains { try connection.catalog.table($0, db)?.entity.updateTriggers.isEmpty == false }

@@ -60,7 +60,6 @@ extension SQLiteFile {
         survey.followsRelationships = true
     }
 
-    /// The rows that some deletes remove.
     func removedRows(of deletes: [BatchDeleteRequest], _ db: Database) throws -> RemovedRows {
         let removed = temporaries.removedRows ?? RemovedRows()
         temporaries.removedRows = removed

@@ -38,17 +38,14 @@ final class TriggerCounter {
         }
     }
 
-    /// Removes the triggers.
     func remove(_ db: Database) throws {
         for name in names { try db.execute(sql: "DROP TRIGGER IF EXISTS temp.\(name)") }
     }
 
-    /// What was written, by table.
     var counts: [String: TriggeredRows] {
         Dictionary(uniqueKeysWithValues: zip(tables, written).filter { !$0.1.isEmpty })
     }
 
-    /// Forgets what was counted.
     func forget() { written = tables.map { _ in TriggeredRows() } }
 
     fileprivate func add(_ table: Int, event: Int) {
@@ -82,7 +79,6 @@ extension SQLiteFile {
         return counter
     }
 
-    /// Ends the counting of a delete.
     func removeCounter(_ db: Database) throws {
         try temporaries.counter?.triggers.remove(db)
         temporaries.counter = nil

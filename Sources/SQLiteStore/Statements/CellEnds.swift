@@ -66,7 +66,6 @@ final class CellEnds {
         try ends.writeAll()
     }
 
-    /// Adds a row.
     fileprivate func add(_ values: SQLValues) throws(DatabaseError) {
         guard let value = values[0], let cell = cells.cell(of: value), let date = DateKey(StoreValue(value)) else {
             return

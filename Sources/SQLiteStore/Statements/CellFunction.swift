@@ -45,7 +45,6 @@ final class CellFunction {
     /// The bucket of a cell, in SQL.
     func bucket(_ tier: Int, _ cell: String) -> String { "\(name)_bucket(\(tier), \(cell))" }
 
-    /// Removes the functions from their connection.
     func remove(_ db: Database) {
         for (name, count) in [(name, Int32(1)), ("\(name)_bucket", 2)] {
             sqlite3_create_function_v2(db.sqliteConnection, name, count, SQLITE_UTF8, nil, nil, nil, nil, nil)

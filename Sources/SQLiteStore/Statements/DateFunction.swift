@@ -73,7 +73,6 @@ final class ConnectionFunctions {
     private var dates: [DateFunction.Key: DateFunction] = [:]
     private var tally: TallyFunction?
 
-    /// The functions that read the dates of a format.
     func date(_ encoding: DateEncoding, _ zone: CalendarZone, _ db: Database) throws -> DateFunction {
         let key = DateFunction.Key(encoding: encoding, zone: zone)
         if let known = dates[key] { return known }
@@ -82,7 +81,6 @@ final class ConnectionFunctions {
         return function
     }
 
-    /// The function with which scans count.
     func tally(_ db: Database) throws -> TallyFunction {
         let function = try tally ?? TallyFunction(db)
         tally = function

@@ -37,7 +37,6 @@ struct DeleteStatement {
         .all([date?.sql.inside(stretch) ?? .always, rest])
     }
 
-    /// Deletes the rows that match a condition.
     func delete(_ condition: SQLFragment, by path: RowPath) -> SQLFragment {
         "DELETE FROM \(target(path)) WHERE \(SQLFragment.all([condition, scope.membership]))"
     }
@@ -48,7 +47,6 @@ struct DeleteStatement {
             names.map { zip(scope.key, $0).map { "\($0) AS \($1)" }.list } ?? scope.key.list, of: condition, by: path)
     }
 
-    /// Values of the rows that match a condition.
     func select(_ values: String, of condition: SQLFragment, by path: RowPath) -> SQLFragment {
         "SELECT \(values) FROM \(rows(condition, by: path))"
     }

@@ -38,7 +38,6 @@ struct KeptRows {
 }
 
 extension SQLiteFile {
-    /// The condition that a row is not kept.
     func notKept(_ keepLast: KeepLast, _ scope: RowScope, _ db: Database) throws -> SQLFragment {
         let kept = try keptRows(keepLast, entity: scope, db)
         let isAsFound = try changeMark(db).hasOnlyDeleted(since: kept.mark)

@@ -2,7 +2,6 @@ import GRDB
 import PriceStore
 
 extension SQLiteFile {
-    /// The rows of an entity for a statement.
     func scope(_ entity: String, _ db: Database) throws -> RowScope {
         guard let table = try catalog.table(entity, db) else {
             throw StoreError(.unknownName, store: name, message: "the store has no entity '\(entity)'")
@@ -18,7 +17,6 @@ extension SQLiteFile {
         return request.includesSubentities ? scope : scope.withoutSubentities
     }
 
-    /// The date column of a rule in SQL.
     func dateSQL(_ date: DateAttribute, _ scope: RowScope, _ db: Database) throws -> DateSQL {
         let attribute = try scope.attribute(date.name, store: name)
         return DateSQL(

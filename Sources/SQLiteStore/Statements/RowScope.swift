@@ -43,10 +43,8 @@ struct RowScope {
 
     private func hint(_ index: String?) -> String { index.map { " INDEXED BY " + $0.quotedIdentifier } ?? "" }
 
-    /// A column in SQL.
     func column(_ attribute: Attribute) -> String { "\(Self.alias).\(table.columnSQL(attribute))" }
 
-    /// The column of the attribute with a name, in SQL.
     func column(_ name: String, store: String) throws(StoreError) -> String {
         column(try attribute(name, store: store))
     }
@@ -54,7 +52,6 @@ struct RowScope {
     /// The SQL columns that identify rows: the key and, for a Core Data entity with sub-entities, the entity's number.
     var identity: [String] { key + (table.managed?.subentities.isEmpty == false ? ["\(Self.alias).Z_ENT"] : []) }
 
-    /// The SQL columns of the key.
     var key: [String] { table.keySQL.map { "\(Self.alias).\($0)" } }
 
     /// The names of these columns in a table of keys.
@@ -70,7 +67,6 @@ struct RowScope {
         .all([after.map { compareKey(">", $0) } ?? .always, through.map { compareKey("<=", $0) } ?? .always])
     }
 
-    /// Compares the key with another one.
     func compareKey(_ sign: String, _ other: [StoreValue]) -> SQLFragment {
         SQLFragment("\(key.operand) \(sign) \(other.map { _ in "?" }.operand)", other)
     }
@@ -88,7 +84,6 @@ struct RowScope {
         return found
     }
 
-    /// The attribute with a name.
     func attribute(_ name: String, store: String) throws(StoreError) -> Attribute {
         guard let attribute = table.entity.attribute(named: name) else {
             throw StoreError(.unknownName, store: store, message: "\(table.name) has no attribute '\(name)'")

@@ -11,7 +11,6 @@ struct TextSQL {
         affinity = attribute.affinity
     }
 
-    /// The rows whose text begins with a text.
     func begins(with text: String) -> SQLFragment {
         let found = search("= 1", text)
         // A range can use an index if the column does not convert the text to a number.
@@ -19,7 +18,6 @@ struct TextSQL {
         return "\(column) COLLATE BINARY >= \(bound: text) AND \(column) COLLATE BINARY < \(bound: end) AND \(found)"
     }
 
-    /// The rows whose text contains a text.
     func contains(_ text: String) -> SQLFragment { search("> 0", text) }
 
     private func search(_ place: String, _ text: String) -> SQLFragment {

@@ -16,7 +16,6 @@ struct ThinnedRows {
 }
 
 extension SQLiteFile {
-    /// The condition that a row is not a pick.
     func notPicked(_ thinning: Thinning, _ scope: RowScope, _ db: Database) throws -> SQLFragment {
         let found = try thinnedRows(thinning, scope, db)
         let isAsFound = try changeMark(db).hasOnlyDeleted(since: found.mark)
@@ -94,7 +93,6 @@ private struct ThinningQuery {
     private var names: [String] { columns.indices.map { "g\($0)" } }
     private var groups: [String] { columns.map { scope.column($0) } }
 
-    /// The condition that a row is not kept.
     var isNotKept: SQLFragment { scope.isNotIn(kept) }
 
     /// A query for the number of kept rows that are gone or have changed.

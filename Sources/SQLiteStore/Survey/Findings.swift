@@ -5,7 +5,6 @@ struct Findings: EngineFindings {
     var survey = Survey()
     /// The state of the store in which they were found.
     var mark: ChangeMark?
-    /// The method that deletes the rows.
     var method = DeleteMethod.whole
     /// Why this method was chosen, as a phrase, or nil if it is the ordinary one.
     var reason: String?
@@ -35,7 +34,6 @@ extension Survey {
 }
 
 extension DeletionOutline {
-    /// Describes how the rows that were found are deleted.
     init(_ findings: Findings, of request: SurveyRequest) {
         let method = findings.method
         self.init(method: method.phrase, isInBatches: method.isInBatches)

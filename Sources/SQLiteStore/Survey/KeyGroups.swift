@@ -23,7 +23,6 @@ struct KeyGroups {
         self.scope = scope
     }
 
-    /// The condition that a row belongs to a group.
     func condition(_ value: StoreValue) -> SQLFragment { "\(column) = \(bound: value)" }
 
     /// All groups in order, and whether the rows of a group match a predicate of its value; nil: there are too many.

@@ -201,7 +201,6 @@ extension SQLiteFile {
         if needsRows, survey.rowCount == nil { _ = try countAllRows(rows, into: &survey, db) }
     }
 
-    /// Counts all rows and returns their number.
     func countAllRows(_ rows: SurveyRows, into survey: inout Findings, _ db: Database) throws -> Int {
         let rowCount = try count("SELECT count(*) FROM \(rows.scope.from())\(rows.filter.whereClause)", db)
         survey.rowCount = rowCount

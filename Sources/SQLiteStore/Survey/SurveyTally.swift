@@ -170,7 +170,6 @@ struct SurveyTally {
         others.newestExpired.raise(to: key)
     }
 
-    /// Writes the counts into a survey.
     func fill(_ survey: inout Findings) {
         var counts = others
         var newestValue = newestValue
@@ -344,12 +343,10 @@ extension StoreValue {
 }
 
 extension DateKey? {
-    /// Sets the value to the greater of the two.
     fileprivate mutating func raise(to key: DateKey) {
         if map({ $0 < key }) ?? true { self = key }
     }
 
-    /// Sets the value to the lesser of the two.
     fileprivate mutating func lower(to key: DateKey) {
         if map({ key < $0 }) ?? true { self = key }
     }
