@@ -50,8 +50,7 @@ struct OutOfStepIndex {
     ) throws -> [OutOfStepIndex] {
         let tables = try all(connection, db)
         let triggers = try connection.storeTriggers(db)
-        // A word may name a schema and a table: `main.price`.
-        let named = Set(names(statement).flatMap { [$0] + $0.split(separator: ".").map(String.init) })
+        let named = Set(names(statement))
         let fired = triggers.filter { named.contains($0.table) }
         for triggers in [fired, triggers] {
             let changed = Set(triggers.flatMap { $0.body?.changed ?? [] })

@@ -57,7 +57,7 @@ enum SchemaText {
     }
 
     /// The tokens in upper case.
-    private static func words(_ text: String) -> [String] {
+    static func words(_ text: String) -> [String] {
         var scanner = Scanner(text)
         var found: [String] = []
         while let token = scanner.next() { found.append(token.uppercased()) }
@@ -66,14 +66,12 @@ enum SchemaText {
 
     /// Splits a text into words, quoted names and symbols as SQLite does, and skips comments.
     struct Scanner {
-        private let text: String
         /// The Unicode scalars of the text; SQLite has no characters of several code points.
         private let scalars: String.UnicodeScalarView
         /// Where the last token ended.
         private(set) var index: String.Index
 
         init(_ text: String) {
-            self.text = text
             scalars = text.unicodeScalars
             index = scalars.startIndex
         }
@@ -100,19 +98,15 @@ enum SchemaText {
                 }
                 return String(scalars[start..<index])
             }
-            while index < scalars.endIndex, !isSpace(scalars[index]), !isEnd(scalars[index]), !isAtComment {
-                index = scalars.index(after: index)
-            }
+            while index < scalars.endIndex, isOfWord(scalars[index]) { index = scalars.index(after: index) }
             if start == index { index = scalars.index(after: index) }
             return String(scalars[start..<index])
         }
 
-        /// Whether a character ends a word: it is a token itself or begins one.
-        private func isEnd(_ scalar: Unicode.Scalar) -> Bool {
-            switch scalar {
-            case "(", ")", ",", ";", "\"", "'", "`", "[": true
-            default: false
-            }
+        private func isOfWord(_ scalar: Unicode.Scalar) -> Bool {
+            !isSpace(scalar)
+                && (scalar.value >= 128 || scalar.properties.isAlphabetic
+                    || "0123456789_$".unicodeScalars.contains(scalar))
         }
 
         private func isSpace(_ scalar: Unicode.Scalar) -> Bool {

@@ -53,44 +53,18 @@ struct TriggerText {
         fires(on: change.event) && (change.event != .update || columns.isEmpty || change.concerns(columns))
     }
 
-    /// The words and symbols of its statements, in upper case. Quoted names are unchanged.
-    var words: [String] {
-        var scanner = SchemaText.Scanner(body)
-        var words: [String] = []
-        while let token = scanner.next() {
-            guard token.unicodeScalars.first.map({ !"\"'`[".unicodeScalars.contains($0) }) ?? false else {
-                words.append(token)
-                continue
-            }
-            // A symbol needs no space around it.
-            var isWord = false
-            for scalar in token.uppercased().unicodeScalars {
-                let wasWord = isWord
-                isWord =
-                    scalar.value >= 128 || scalar.properties.isAlphabetic
-                    || "0123456789_$".unicodeScalars.contains(scalar)
-                if isWord && wasWord {
-                    words[words.count - 1].unicodeScalars.append(scalar)
-                } else {
-                    words.append(String(scalar))
-                }
-            }
-        }
-        return words
-    }
-
     /// Whether it may refuse a change: `RAISE`. The word may also be in a text or a comment.
     var mayRaise: Bool { body.mentions("RAISE") }
 
     /// Whether it may silently skip the row for which it runs: `RAISE(IGNORE)`.
     var skipsRows: Bool {
-        let words = words
+        let words = SchemaText.words(body)
         return words.indices.contains { words[$0] == "RAISE" && words[$0...].prefix(3).last == "IGNORE" }
     }
 
     /// Whether one of its writes may delete conflicting rows.
     var replaces: Bool {
-        let words = words
+        let words = SchemaText.words(body)
         return words.indices.contains { index in
             let next = words[index...].dropFirst().first
             return words[index] == "REPLACE" && next != "(" && (next == "INTO" || index > 0 && words[index - 1] == "OR")
