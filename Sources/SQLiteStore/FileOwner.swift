@@ -61,8 +61,8 @@ extension SQLiteFile {
         let applicationID = try Int32.fetchOne(db, sql: "PRAGMA main.application_id")
         let entries = try Row.fetchAll(db, sql: "SELECT type, name, rootpage FROM main.sqlite_schema ORDER BY rowid")
         guard applicationID == owner.applicationID else {
-            throw StoreError(
-                .inputOutput, store: name, message: "the file is a database of another program, not a \(owner.title)",
+            throw failure(
+                .inputOutput, "the file is a database of another program, not a \(owner.title)",
                 hint: "nothing was written to it; name a path without a file, and the file is created")
         }
         guard let tables = owner.tables else { return }
@@ -72,10 +72,9 @@ extension SQLiteFile {
             let isInternal = entryName.folded.hasPrefix("sqlite_") && ["table", "index"].contains(type)
             let isOwn = type == "table" && tables.contains(entryName) && (entry[2] as Int64? ?? 0) > 0
             guard isInternal || isOwn else {
-                throw StoreError(
-                    .inputOutput, store: name,
-                    message:
-                        "the \(owner.title) holds \(type == "index" ? "an index" : "a \(type)") that does not belong to it: "
+                throw failure(
+                    .inputOutput,
+                    "the \(owner.title) holds \(type == "index" ? "an index" : "a \(type)") that does not belong to it: "
                         + entryName,
                     hint: "find out who added it and why before you remove it; move the file away to start a new one")
             }

@@ -124,6 +124,13 @@ public class SQLiteFile: StoreHistory, StoreQueries {
         return Int32(clamping: Int(seconds * 1000))
     }
 
+    /// An error of the store.
+    func failure(
+        _ kind: StoreError.Kind, _ message: String, engineCode: String? = nil, hint: String? = nil
+    ) -> StoreError {
+        StoreError(kind, store: name, message: message, engineCode: engineCode, hint: hint)
+    }
+
     func checkTask() throws(StoreError) {
         if Task.isCancelled { throw .cancelled(name) }
     }

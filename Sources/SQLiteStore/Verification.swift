@@ -29,8 +29,8 @@ extension SQLiteFile {
                 return
             }
             guard let damage = found.first(where: { $0 != "ok" && !Self.isMatterOfContents($0) }) else { return }
-            throw StoreError(
-                .inputOutput, store: name, message: "\(entity) is damaged: \(damage)", engineCode: "SQLITE_CORRUPT",
+            throw failure(
+                .inputOutput, "\(entity) is damaged: \(damage)", engineCode: "SQLITE_CORRUPT",
                 hint:
                     "nothing is deleted from a damaged store; if only an index is damaged, REINDEX repairs it; otherwise "
                     + "restore the store from a backup")

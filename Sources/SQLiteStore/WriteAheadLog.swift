@@ -193,16 +193,13 @@ extension SQLiteWriter {
         let who = readers.isEmpty ? "a reader" : readers.joined(separator: " and ") + " as a reader"
         let text = "\(who) prevents the WAL from being emptied; the WAL has grown to \(sizeBytes) bytes"
         guard sizeBytes <= wal.limitBytes else {
-            throw StoreError(
-                .busy, store: name, message: text, engineCode: "SQLITE_BUSY",
-                hint: "end that reader's transaction; the next run continues")
+            throw failure(
+                .busy, text, engineCode: "SQLITE_BUSY", hint: "end that reader's transaction; the next run continues")
         }
         return text
     }
 
     /// Runs a checkpoint and truncates the WAL, and waits for others up to that many milliseconds.
-    ///
-    /// - Returns: whether the WAL is empty.
     func emptyWAL(patience: Int32, _ db: Database) throws -> Bool {
         defer { Self.wait(upTo: self.patience, db) }
         return try wal.empty(db, patience: patience)

@@ -142,8 +142,6 @@ final class ArchiveFile {
     }
 
     /// Checks the file, syncs it to disk as a single file, and closes it.
-    ///
-    /// - Returns: the size of the file in bytes.
     func complete() throws(StoreError) -> Int64 {
         try requirePlace()
         try run("checking the archive") { db in

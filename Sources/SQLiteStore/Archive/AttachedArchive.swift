@@ -235,8 +235,8 @@ final class AttachedArchive {
         guard !changes.isEmpty else { return }
         let effects = try TriggerEffects(of: [], clearing: [:], writing: changes, connection, db)
         guard let clause = tables.lazy.compactMap({ effects.write(to: $0.table) }).first else { return }
-        throw StoreError(
-            .unsupported, store: connection.name, message: "\(clause), which the undo restores",
+        throw connection.failure(
+            .unsupported, "\(clause), which the undo restores",
             hint: "nothing was changed; --triggers skip restores the rows and fires no trigger")
     }
 
@@ -245,9 +245,9 @@ final class AttachedArchive {
         of table: RestorationTable, _ connection: SQLiteFile, _ db: Database
     ) throws {
         guard !table.hasKey, try !table.hasIndex(db) else { return }
-        throw StoreError(
-            .unsupported, store: connection.name,
-            message: "an earlier undo has restored the rows of \(table.table); the table has neither a key nor an "
+        throw connection.failure(
+            .unsupported,
+            "an earlier undo has restored the rows of \(table.table); the table has neither a key nor an "
                 + "index, so they cannot be found again, and would be restored twice",
             hint: "nothing was changed; name the rules that are not undone with --rule")
     }
@@ -261,8 +261,8 @@ final class AttachedArchive {
         }
         guard let reason = try obstacle(triggers == .fire) else { return }
         let canSkip = try triggers == .fire && obstacle(false) == nil
-        throw StoreError(
-            .unsupported, store: connection.name, message: reason,
+        throw connection.failure(
+            .unsupported, reason,
             hint: "nothing was changed"
                 + (canSkip ? "; --triggers skip restores the rows without these triggers" : ""))
     }

@@ -33,8 +33,6 @@ final class CopiedRows {
     static let leadingArguments = 2
 
     /// Creates the table in the archive.
-    ///
-    /// - Parameter number: the number of the table in the archive.
     init(_ table: ArchiveTable, number: Int, _ db: Database) throws {
         self.table = table
         let columns = table.archiveColumns
@@ -73,8 +71,6 @@ final class CopiedRows {
     }
 
     /// Takes values of a row. A final ``flush()`` must follow.
-    ///
-    /// - Parameter start: the column of the first value.
     func take(_ values: SQLValues, from start: Int) throws(DatabaseError) {
         let statement = insert.sqliteStatement
         // SQLite counts parameters from 1.

@@ -6,8 +6,6 @@ import PriceStore
 extension SQLiteFile {
     /// Why SQLite cannot insert rows into a table, as a clause; nil if it can. Constraints, generated columns, indexes and triggers may
     /// call functions that this program lacks. The statements are compiled and not run.
-    ///
-    /// - Parameter firesTriggers: whether the triggers of the store fire too.
     func obstacle(
         toInsertsInto table: String, _ columns: [String], firesTriggers: Bool, _ db: Database
     ) throws -> String? {
@@ -28,8 +26,8 @@ extension SQLiteFile {
     func withTriggers<T>(_ areOn: Bool, _ db: Database, _ body: () throws -> T) throws -> T {
         guard !areOn else { return try body() }
         guard retention_enable_triggers(db.sqliteConnection, 0) == SQLITE_OK else {
-            throw StoreError(
-                .unsupported, store: name, message: "this build of SQLite cannot leave triggers out",
+            throw failure(
+                .unsupported, "this build of SQLite cannot leave triggers out",
                 hint: "nothing was changed; --triggers fire restores the rows and fires them")
         }
         defer { _ = retention_enable_triggers(db.sqliteConnection, 1) }

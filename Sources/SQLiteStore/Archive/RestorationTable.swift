@@ -47,8 +47,8 @@ struct RestorationTable: RestorableSource {
         _ row: Row, _ schema: String, number: Int, archive: String, _ connection: SQLiteFile, _ db: Database
     ) throws {
         func refused(_ message: String) -> StoreError {
-            StoreError(
-                .unsupported, store: connection.name, message: message,
+            connection.failure(
+                .unsupported, message,
                 hint: "nothing was changed; restore the earlier definition of the table, and run undo again")
         }
         let entry = try ListedTable(row, archive: archive)
@@ -225,8 +225,6 @@ struct RestorationTable: RestorableSource {
 
     /// The search for rows without a key that the store has under another rowid. Equal rows are matched one to one. It is nil if the rowid
     /// is a column.
-    ///
-    /// - Parameter references: the tables with the old values of references that were cleared.
     func searchForMovedRows(_ references: [RestorationTable]) -> (isNeeded: String, rows: String)? {
         guard let isSamePlace, let hiddenRowID, kind == .rows else { return nil }
         let place = hiddenRowID.quotedIdentifier
@@ -255,8 +253,6 @@ struct RestorationTable: RestorableSource {
     }
 
     /// The condition that the store's row has the archived values. A cleared reference may have its old value again.
-    ///
-    /// - Parameter references: the tables with the old values of references that were cleared.
     func isEqual(_ references: [RestorationTable]) -> String {
         let parts = values.map { column in
             let name = column.quotedIdentifier

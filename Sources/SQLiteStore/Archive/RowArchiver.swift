@@ -127,8 +127,6 @@ final class RowArchiver {
     // MARK: A transaction of the store
 
     /// Starts to copy what the current transaction of the store deletes.
-    ///
-    /// - Parameter rollup: the rollup that the rows become part of; nil if none.
     func begin(
         _ request: BatchDeleteRequest, rollup: Rollup? = nil, _ connection: SQLiteFile, _ db: Database
     ) throws {
@@ -168,10 +166,6 @@ final class RowArchiver {
 
     /// Commits the archive, and verifies that the copies equal the deleted rows.
     ///
-    /// - Parameters:
-    ///   - rule: the rule of the rows.
-    ///   - deletedCount: the number of deleted rows of all tables.
-    ///   - candleCount: the number of written candles.
     /// - Throws: if the copies or their number differ. The store must then be rolled back.
     /// - Returns: the number of copied rows.
     func commit(rule: String, deletedCount: Int, candleCount: Int) throws(StoreError) -> Int {

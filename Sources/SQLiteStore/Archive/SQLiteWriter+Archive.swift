@@ -23,7 +23,7 @@ extension SQLiteWriter {
     ) throws -> BatchDeleteResult {
         guard work.archiveRule != nil else { return try body(nil) }
         guard let archiver else {
-            throw StoreError(.unsupported, store: name, message: "rows must be archived, but no archive was started")
+            throw failure(.unsupported, "rows must be archived, but no archive was started")
         }
         do {
             let result = try body(archiver)

@@ -12,9 +12,7 @@ struct CandleTable {
     private let order: String
     private let target: Target?
 
-    /// - Parameters:
-    ///   - scope: the rows that become candles.
-    ///   - removed: rows and candles that count as deleted, or nil.
+    /// - Parameter removed: rows and candles that count as deleted, or nil.
     init(
         _ rollup: Rollup, of scope: RowScope, _ connection: SQLiteFile, _ db: Database,
         after removed: RemovedRows? = nil
@@ -164,8 +162,6 @@ struct CandleTable {
     // MARK: Writing
 
     /// Writes the changed candles, reads them back, and compares them with the rows.
-    ///
-    /// - Parameter deletedCount: the number of deleted rows.
     func write(_ candles: CandleBuilder, deletedCount: Int) throws {
         guard let target else { throw failure("the store has no table \(rollup.target)") }
         let insert = try connection.unboundStatement(target.insert, db)
@@ -191,7 +187,7 @@ struct CandleTable {
     }
 
     private func failure(_ message: String) -> StoreError {
-        StoreError(.constraint, store: connection.name, message: message)
+        connection.failure(.constraint, message)
     }
 }
 

@@ -55,8 +55,6 @@ struct CoreDataHistory: Hashable {
     static func isOwn(_ number: Int64) -> Bool { number >= 16000 }
 
     /// The store's history, or nil if it keeps none.
-    ///
-    /// - Parameter columns: the columns of every table.
     static func read(_ columns: [String: Set<String>], _ db: Database) throws -> CoreDataHistory? {
         let changes = columns["ACHANGE"] ?? []
         let transactions = columns["ATRANSACTION"] ?? []
@@ -116,9 +114,8 @@ struct CoreDataHistory: Hashable {
 
     func recorder(_ connection: SQLiteFile, _ db: Database) throws -> Recorder {
         if let unknownForm {
-            throw StoreError(
-                .unsupported, store: connection.name,
-                message: "the store keeps a history in a form that cannot be continued: \(unknownForm)")
+            throw connection.failure(
+                .unsupported, "the store keeps a history in a form that cannot be continued: \(unknownForm)")
         }
         return try Recorder(self, connection, db)
     }

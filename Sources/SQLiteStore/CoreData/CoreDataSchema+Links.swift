@@ -4,8 +4,6 @@ import PriceStore
 /// Where the relationships of a model are stored.
 extension CoreDataSchema {
     /// Finds where each relationship is stored, and merges what sub-entities inherit.
-    ///
-    /// - Parameter columns: the columns of every table.
     mutating func readLinks(_ columns: [String: Set<String>]) {
         let chains = entities.mapValues { chainNumbers($0) }
         for key in entities.keys.sorted() {

@@ -19,11 +19,6 @@ struct CoreDataSchema {
     private(set) var history: CoreDataHistory?
 
     /// The schema of a store, or nil if it is not a Core Data store.
-    ///
-    /// - Parameters:
-    ///   - stored: the schema that SQLite stores.
-    ///   - modelPath: a `.mom` file or a `.momd` folder that replaces the model in the store.
-    ///   - store: the store's name for messages.
     static func read(
         _ stored: StoreSchema, modelPath: String?, store: String, _ db: Database
     ) throws -> CoreDataSchema? {

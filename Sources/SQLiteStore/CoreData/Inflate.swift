@@ -5,7 +5,6 @@ enum Inflate {
     /// Unpacks a stream. Bytes after its last block are ignored.
     ///
     /// - Parameter limit: the largest number of unpacked bytes allowed.
-    /// - Throws: ``ModelArchiveError`` if the stream is damaged, ends early or exceeds the limit.
     static func bytes(of stream: [UInt8], limit: Int) throws(ModelArchiveError) -> [UInt8] {
         var state = z_stream()
         // A negative window size means that the stream is raw.

@@ -21,7 +21,7 @@ extension ManagedObjectModel {
         if try ModelFile.isFolder(path) {
             let versions = try ModelVersions(folder: path)
             file = "\(path)/\(try versions.name(matching: hashes)).mom"
-        } else if let hashes, ModelFile.isThere(ModelVersions.path(in: StoreFile.folder(of: path))) {
+        } else if let hashes, access(ModelVersions.path(in: StoreFile.folder(of: path)), F_OK) == 0 {
             try ModelVersions(folder: StoreFile.folder(of: path)).check(file: path, hashes: hashes)
         }
         do {
@@ -81,7 +81,8 @@ private struct ModelVersions {
 
     /// Throws if a file of the folder is a version other than the one that a store was written with.
     func check(file: String, hashes store: Hashes) throws(ModelArchiveError) {
-        let name = file.split(separator: "/").last.map(String.init)?.dropSuffix(".mom") ?? ""
+        let last = file.split(separator: "/").last ?? ""
+        let name = String(last.hasSuffix(".mom") ? last.dropLast(4) : last)
         let names = names(matching: store)
         guard hashes[name] != nil, !names.contains(name) else { return }
         throw ModelArchiveError(
@@ -111,16 +112,8 @@ extension PropertyList {
     }
 }
 
-extension String {
-    fileprivate func dropSuffix(_ suffix: String) -> String {
-        hasSuffix(suffix) ? String(dropLast(suffix.count)) : self
-    }
-}
-
 /// The files of a compiled model.
 private enum ModelFile {
-    static func isThere(_ path: String) -> Bool { access(path, F_OK) == 0 }
-
     static func isFolder(_ path: String) throws(ModelArchiveError) -> Bool {
         var status = stat()
         guard stat(path, &status) == 0 else { throw failure(path) }

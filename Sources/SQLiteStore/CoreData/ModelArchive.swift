@@ -185,8 +185,6 @@ extension ManagedAttribute {
 
 extension ManagedObjectModel {
     /// Reads the bytes of a compiled `.mom` file.
-    ///
-    /// - Throws: ``ModelArchiveError`` if they are damaged, too large, or no model.
     static func read(archive: [UInt8]) throws(ModelArchiveError) -> ManagedObjectModel {
         guard archive.count <= ModelArchive.largestSizeBytes else {
             throw ModelArchiveError("the model is larger than \(ModelArchive.largestSizeBytes) bytes")
@@ -195,8 +193,6 @@ extension ManagedObjectModel {
     }
 
     /// Reads the model that Core Data stores compressed in `Z_MODELCACHE.Z_CONTENT`.
-    ///
-    /// - Throws: ``ModelArchiveError`` if the bytes are damaged, too large, or no model.
     static func read(cache: [UInt8]) throws(ModelArchiveError) -> ManagedObjectModel {
         try ModelArchive.model(Inflate.bytes(of: cache, limit: ModelArchive.largestSizeBytes))
     }

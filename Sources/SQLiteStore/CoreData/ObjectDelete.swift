@@ -17,8 +17,7 @@ struct ObjectDelete {
     init?(_ work: DeleteWork, _ scope: RowScope, _ connection: SQLiteFile, _ db: Database) throws {
         guard let entity = scope.table.managed, let schema = try connection.catalog.coreData(db) else { return nil }
         if let reason = connection.unsupported(entity, schema, work.relationships) {
-            throw StoreError(
-                .unsupported, store: connection.name, message: "refusing to delete from \(entity.name): \(reason)")
+            throw connection.failure(.unsupported, "refusing to delete from \(entity.name): \(reason)")
         }
         guard schema.needsObjects(entity) else { return nil }
         request = work.request
@@ -162,9 +161,8 @@ struct ObjectDelete {
 
     private func check(_ obstacles: [Survey.Obstacle]) throws {
         guard let first = obstacles.first else { return }
-        throw StoreError(
-            .constraint, store: connection.name,
-            message: "a relationship prevents the delete of rows of \(scope.table.name): " + first.text,
+        throw connection.failure(
+            .constraint, "a relationship prevents the delete of rows of \(scope.table.name): " + first.text,
             hint: "nothing of the batch is deleted")
     }
 }

@@ -41,16 +41,12 @@ extension SQLiteFile {
         _ values: [String: StoreValue], _ onConflict: ConflictPolicy, _ scope: RowScope, _ db: Database
     ) throws -> ManagedRow {
         guard let entity = scope.table.managed, let managed = entity.managed, !entity.isHistory else {
-            throw StoreError(
-                .unsupported, store: name,
-                message: "rows of \(scope.table.name) cannot be saved: no model of the store has them")
+            throw failure(.unsupported, "rows of \(scope.table.name) cannot be saved: no model of the store has them")
         }
         guard !managed.isAbstract else {
-            throw StoreError(
-                .unsupported, store: name,
-                message:
-                    "\(entity.name) is abstract: only its sub-entities have rows (\(entity.subentities.list))"
-            )
+            throw failure(
+                .unsupported,
+                "\(entity.name) is abstract: only its sub-entities have rows (\(entity.subentities.list))")
         }
         var named: [(column: String, value: StoreValue)] = []
         var given: Set<String> = []
@@ -92,21 +88,17 @@ extension SQLiteFile {
         _ values: [String: StoreValue], _ scope: RowScope, where condition: SQLFragment, _ db: Database
     ) throws -> [[StoreValue]] {
         guard let managed = scope.table.managed?.managed, scope.table.managed?.isHistory == false else {
-            throw StoreError(
-                .unsupported, store: name,
-                message: "rows of \(scope.table.name) cannot be changed: no model of the store has them")
+            throw failure(.unsupported, "rows of \(scope.table.name) cannot be changed: no model of the store has them")
         }
         var sets: [SQLFragment] = []
         for (key, value) in values.sorted(by: { $0.key < $1.key }) {
             let attribute = try scope.attribute(key, store: name)
             guard managed.attributes[attribute.name] != nil, !attribute.isGenerated else {
-                throw StoreError(
-                    .unsupported, store: name,
-                    message: "\(scope.table.name).\(attribute.name) cannot be set: it is not a stored attribute")
+                throw failure(
+                    .unsupported, "\(scope.table.name).\(attribute.name) cannot be set: it is not a stored attribute")
             }
             guard !value.isNull || !attribute.isRequired else {
-                throw StoreError(
-                    .constraint, store: name, message: "\(scope.table.name).\(attribute.name) must have a value")
+                throw failure(.constraint, "\(scope.table.name).\(attribute.name) must have a value")
             }
             sets.append("\(scope.table.columnSQL(attribute)) = \(bound: value)")
         }
@@ -152,11 +144,10 @@ extension SQLiteFile {
             ifnull((SELECT max(Z_PK) FROM main.\(table.quotedIdentifier)), 0))
             """, db)?.first
         guard case .integer(let last) = greatest, last >= 0, last < .max else {
-            throw StoreError(
-                .unsupported, store: name,
-                message: "there is no next key for \(table): the last one in Z_PRIMARYKEY, or in the table, is the "
-                    + "largest possible number or not a number",
-                hint: "the program that owns the store must fix it")
+            throw failure(
+                .unsupported,
+                "there is no next key for \(table): the last one in Z_PRIMARYKEY, or in the table, is the "
+                    + "largest possible number or not a number", hint: "the program that owns the store must fix it")
         }
         return last + 1
     }

@@ -37,8 +37,6 @@ extension BatchDelete {
     private var temporaries: Temporaries { connection.temporaries }
 
     private func defect(_ message: String) -> StoreError {
-        StoreError(
-            .defect, store: connection.name,
-            message: "a batch of \(statement.scope.table.name) is rolled back: \(message)")
+        connection.failure(.defect, "a batch of \(statement.scope.table.name) is rolled back: \(message)")
     }
 }

@@ -61,7 +61,7 @@ struct BatchDelete {
                 ?? connection.obstacleOfHolds(
                     work.fetchRequest.predicate.holds, work.request, writing: work.rollup?.target, db)?.text
         {
-            throw StoreError(.unsupported, store: connection.name, message: reason)
+            throw connection.failure(.unsupported, reason)
         }
     }
 
@@ -136,20 +136,18 @@ struct BatchDelete {
         let lostCount = try lostCount()
         let next = try runOnce()
         if let lostCount, deletedCount > 0, let now = try self.lostCount(), now > lostCount {
-            throw StoreError(
-                .constraint, store: connection.name,
-                message:
-                    "a batch is rolled back, because triggers or foreign keys of the store would delete or change "
+            throw connection.failure(
+                .constraint,
+                "a batch is rolled back, because triggers or foreign keys of the store would delete or change "
                     + "\(now - lostCount == 1 ? "a row" : "\(now - lostCount) rows") of \(work.fetchRequest.entity) that thin "
-                    + "or keep_last keeps",
-                hint: "change the trigger or the key, or set enabled: false in the rule")
+                    + "or keep_last keeps", hint: "change the trigger or the key, or set enabled: false in the rule")
         }
         try requireNoMoreThanAsked()
         // Whatever the method, every deleted row must have become part of a candle.
         guard work.rollup == nil || rolledUpCount == deletedCount else {
-            throw StoreError(
-                .defect, store: connection.name,
-                message: "\(deletedCount.counted("row", "was", "were")) deleted, and \(rolledUpCount) of them "
+            throw connection.failure(
+                .defect,
+                "\(deletedCount.counted("row", "was", "were")) deleted, and \(rolledUpCount) of them "
                     + "became candles")
         }
         try checkRest()
@@ -183,9 +181,7 @@ struct BatchDelete {
         case .windows, .keys: return try window()
         case .dates: return try dates()
         case .rebuild:
-            throw StoreError(
-                .unsupported, store: connection.name,
-                message: "a rebuild is not a statement and cannot run in a transaction")
+            throw connection.failure(.unsupported, "a rebuild is not a statement and cannot run in a transaction")
         }
     }
 

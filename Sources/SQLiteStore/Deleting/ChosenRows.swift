@@ -71,9 +71,8 @@ struct ChosenRows {
         }
         if tables.count > 1 {
             if !hadOpen && db.hasOpenReferences {
-                throw StoreError(
-                    .constraint, store: connection.name,
-                    message: "remaining rows refer to rows that would be deleted with those of \(scope.table.name)")
+                throw connection.failure(
+                    .constraint, "remaining rows refer to rows that would be deleted with those of \(scope.table.name)")
             }
             try connection.execute("PRAGMA defer_foreign_keys = OFF", db)
         }
@@ -146,9 +145,8 @@ struct ChosenRows {
     /// Clears the references of rows that refer to recorded rows.
     private mutating func clear(_ key: Relationship) throws {
         guard key.destinationAttributes.count == key.sourceAttributes.count, !key.sourceAttributes.isEmpty else {
-            throw StoreError(
-                .unsupported, store: connection.name,
-                message: "the foreign key of \(key.text) does not match a key of \(key.destination)")
+            throw connection.failure(
+                .unsupported, "the foreign key of \(key.text) does not match a key of \(key.destination)")
         }
         let child = try source(of: key)
         // Where the request overrides the schema, SQLite could follow a chain of rows deeper than it can handle.
@@ -201,10 +199,9 @@ extension SQLiteFile {
             else { continue }
             let isKept = try condition(.notTrue(.not(kept.rows.rows)), entity, db)
             guard try exists("SELECT 1 FROM \(entity.from()) WHERE \(rows) AND (\(isKept))", db) else { continue }
-            throw StoreError(
-                .constraint, store: name,
-                message:
-                    "a batch is rolled back, because a row of \(entity.table.name) that \(kept.keeper) keeps refers to "
+            throw failure(
+                .constraint,
+                "a batch is rolled back, because a row of \(entity.table.name) that \(kept.keeper) keeps refers to "
                     + "rows that it deletes",
                 hint: "the row has come to refer to them since the plan was made; the next run makes a new plan")
         }

@@ -8,7 +8,7 @@ extension BatchDelete {
     /// matches stays.
     mutating func dates() throws -> BatchContinuation? {
         guard let list = connection.temporaries.dateList else {
-            throw StoreError(.unsupported, store: connection.name, message: "the dates of the rows are not listed")
+            throw connection.failure(.unsupported, "the dates of the rows are not listed")
         }
         let first = try connection.row("SELECT min(date) FROM temp.\(list)", db)?.first
         guard let first, !first.isNull else { return try connection.dropDateList(db) }

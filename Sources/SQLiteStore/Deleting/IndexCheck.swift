@@ -33,7 +33,7 @@ extension BatchDelete {
 
     /// Calls SQL functions with values of the rows to delete, and checks the rows looked up.
     func copy(_ calls: String, of rows: SQLFragment?, _ condition: SQLFragment, by path: RowPath) throws {
-        guard let rows else { return try connection.execute(statement.select(calls, of: condition, by: path), db) }
+        guard let rows else { return try connection.execute(statement.select("\(calls)", of: condition, by: path), db) }
         let found = try connection.row("SELECT total((\(statement.values)) IS NOT TRUE), \(calls) FROM \(rows)", db)
         if found?.first != .real(0) { throw damagedIndex(path) }
     }
@@ -41,9 +41,8 @@ extension BatchDelete {
     private func damagedIndex(_ path: RowPath) -> StoreError {
         let scope = statement.scope
         let index = (path == .date ? statement.access?.index : nil).map { "the index \($0)" } ?? "an index"
-        return StoreError(
-            .inputOutput, store: connection.name,
-            message: "\(index) of \(scope.table.name) is damaged: its values differ from those in the table",
+        return connection.failure(
+            .inputOutput, "\(index) of \(scope.table.name) is damaged: its values differ from those in the table",
             engineCode: "SQLITE_CORRUPT_INDEX", hint: "run REINDEX on the store, then try again")
     }
 }

@@ -8,9 +8,8 @@ extension BatchDelete {
     /// as every deleted one.
     mutating func range() throws -> BatchContinuation? {
         guard let date = statement.date, statement.access != nil else {
-            throw StoreError(
-                .unsupported, store: connection.name,
-                message: "\(statement.scope.table.name) has no index that gives its rows by date")
+            throw connection.failure(
+                .unsupported, "\(statement.scope.table.name) has no index that gives its rows by date")
         }
         return try range(of: .always, by: date.sql, from: work.place?.first)
             .map(BatchContinuation.init(position:))
@@ -30,7 +29,7 @@ extension BatchDelete {
         guard limit < .max,
             let boundary = try whole?.boundary ?? boundary(of: group, by: date, from: from, offset: limit)
         else {
-            let dates = statement.select(date.column, of: ahead, by: .date)
+            let dates = statement.select("\(date.column)", of: ahead, by: .date)
             let newest = try connection.row("\(dates) ORDER BY \(date.column) DESC LIMIT 1", db)?.first
             if let newest { try requireExpired(newest, date.date) }
             try delete(range: ahead)

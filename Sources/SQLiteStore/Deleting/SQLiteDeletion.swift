@@ -15,7 +15,7 @@ final class SQLiteDeletion: Deletion {
         self.request = request
         findings = try writer.findings(of: request, after: survey)
         if let reason = findings.unsupported {
-            throw StoreError(.unsupported, store: writer.name, message: reason)
+            throw writer.failure(.unsupported, reason)
         }
         work = Self.work(request, findings)
         outline = DeletionOutline(findings, of: request)
@@ -55,9 +55,8 @@ final class SQLiteDeletion: Deletion {
             part.only = only
         }
         if part.method == .rebuild, try writer.isInUseByOthers() {
-            throw StoreError(
-                .busy, store: writer.name,
-                message: "another program has the store open, and a rebuild would lock it until all rows are copied",
+            throw writer.failure(
+                .busy, "another program has the store open, and a rebuild would lock it until all rows are copied",
                 hint: "stop the other programs, or run without --rebuild")
         }
         let waited = SQLiteFile.waited.withLock { $0 }

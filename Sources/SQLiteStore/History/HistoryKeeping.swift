@@ -34,8 +34,8 @@ extension SQLiteWriter {
                 guard try !HistoryTables.exist(db) else { return }
                 let metadata = "SELECT count(*) FROM main.sqlite_schema WHERE name IN ('Z_METADATA', 'Z_PRIMARYKEY')"
                 guard try Int.fetchOne(db, sql: metadata) == 0 else {
-                    throw StoreError(
-                        .unsupported, store: name, message: "refusing to keep a history in a Core Data store",
+                    throw failure(
+                        .unsupported, "refusing to keep a history in a Core Data store",
                         hint: "Core Data has a history of its own: NSPersistentHistoryTrackingKey turns it on")
                 }
                 try HistoryTables.create(db)

@@ -63,8 +63,7 @@ extension SQLiteFile {
     /// The identifier of the store's history. Throws if it keeps none.
     func historyIdentifier(_ db: Database) throws -> String {
         guard try HistoryTables.exist(db) else {
-            throw StoreError(
-                .unsupported, store: name, message: "the store keeps no history", hint: "call keepHistory() once")
+            throw failure(.unsupported, "the store keeps no history", hint: "call keepHistory() once")
         }
         let identifier = try String.fetchOne(db, sql: "SELECT identifier FROM main.\(HistoryTables.identity)")
         guard let identifier else { throw damagedHistory() }
@@ -74,14 +73,12 @@ extension SQLiteFile {
     /// The number of the transaction before a token's position. Throws if the store does not know it.
     func historyPlace(_ token: HistoryToken, _ db: Database) throws -> Int64 {
         guard token.historyIdentifier == (try historyIdentifier(db)) else {
-            throw StoreError(
-                .unsupported, store: name, message: "the history token belongs to another store",
-                hint: "use only tokens of this store")
+            throw failure(
+                .unsupported, "the history token belongs to another store", hint: "use only tokens of this store")
         }
         guard (0...(try HistoryTables.lastNumber(db))).contains(token.transactionNumber) else {
-            throw StoreError(
-                .historyMissing, store: name,
-                message: "the token is newer than the history: the store was replaced by an older copy",
+            throw failure(
+                .historyMissing, "the token is newer than the history: the store was replaced by an older copy",
                 hint: "reset the contexts and begin with a new token")
         }
         return token.transactionNumber
@@ -108,14 +105,14 @@ extension SQLiteFile {
     }
 
     private func missingHistory() -> StoreError {
-        StoreError(
-            .historyMissing, store: name, message: "part of the history after the token was deleted",
+        failure(
+            .historyMissing, "part of the history after the token was deleted",
             hint: "reset the contexts, fetch again and start with a new token")
     }
 
     private func damagedHistory() -> StoreError {
-        StoreError(
-            .inputOutput, store: name, message: "the history tables contain entries that this program did not write",
+        failure(
+            .inputOutput, "the history tables contain entries that this program did not write",
             hint: "drop \(HistoryTables.names.list) and call keepHistory() again")
     }
 }

@@ -79,9 +79,8 @@ private struct BatchInsert {
             if request.resultType == .objectIDs, let key { result.objectIDs.append(connection.objectID(scope, [key])) }
         case .ignored: result.ignoredCount += 1
         case .rejected(let reason):
-            throw StoreError(
-                .constraint, store: connection.name,
-                message: "row \(rowCount) of \(scope.table.name) cannot be saved, so none is saved: \(reason)")
+            throw connection.failure(
+                .constraint, "row \(rowCount) of \(scope.table.name) cannot be saved, so none is saved: \(reason)")
         }
     }
 

@@ -11,8 +11,7 @@ extension SQLiteWriter {
             let scope = try tableScope(
                 of: StoreFetchRequest(entity: request.entity, includesSubentities: request.includesSubentities), db)
             guard !request.propertiesToUpdate.isEmpty else {
-                throw StoreError(
-                    .unsupported, store: name, message: "the batch update of \(scope.table.name) sets no attribute")
+                throw failure(.unsupported, "the batch update of \(scope.table.name) sets no attribute")
             }
             let (values, wantsIDs) = (request.propertiesToUpdate, request.resultType == .objectIDs)
             return try transaction(.normal) {

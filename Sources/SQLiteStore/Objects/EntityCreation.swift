@@ -13,8 +13,8 @@ extension SQLiteWriter {
                 if let difference = entity.difference(from: existing.entity)
                     ?? other.map({ "another default of \($0.name)" })
                 {
-                    throw StoreError(
-                        .unsupported, store: name, message: "\(existing.name) already exists, with \(difference)",
+                    throw failure(
+                        .unsupported, "\(existing.name) already exists, with \(difference)",
                         hint:
                             "describe it as it is, or copy its rows into a new table, because SQLite cannot change it: "
                             + (try creation(of: entity, db)))
@@ -23,9 +23,9 @@ extension SQLiteWriter {
                 for attribute in missing {
                     let addition = "ALTER TABLE \(existing.sql) ADD COLUMN \(try definition(of: attribute, db))"
                     guard !attribute.isRequired || attribute.hasDefault else {
-                        throw StoreError(
-                            .unsupported, store: name,
-                            message: "\(existing.name) already exists, and its rows would have no \(attribute.name)",
+                        throw failure(
+                            .unsupported,
+                            "\(existing.name) already exists, and its rows would have no \(attribute.name)",
                             hint: "give it a default value, or execute: \(addition) DEFAULT <the value of these rows>")
                     }
                     try db.execute(sql: addition)
@@ -49,8 +49,7 @@ extension SQLiteWriter {
             let scope = try tableScope(entity, db)
             try requireNoModel(scope.table)
             guard !attributes.isEmpty else {
-                throw StoreError(
-                    .unsupported, store: name, message: "an index of \(scope.table.name) has no attributes")
+                throw failure(.unsupported, "an index of \(scope.table.name) has no attributes")
             }
             let columns = try attributes.map { try scope.attribute($0, store: name).name }
             let isThere = scope.table.indexes.contains {
@@ -79,9 +78,8 @@ extension SQLiteWriter {
     /// Throws if the entity belongs to a Core Data model, whose related entities share one table.
     private func requireNoModel(_ table: SQLiteTable) throws(StoreError) {
         guard table.managed != nil else { return }
-        throw StoreError(
-            .unsupported, store: name,
-            message: "\(table.name) is not changed: the schema of a Core Data store belongs to its model")
+        throw failure(
+            .unsupported, "\(table.name) is not changed: the schema of a Core Data store belongs to its model")
     }
 
     /// Empties the catalog and creates history triggers for new tables.
@@ -117,9 +115,8 @@ extension SQLiteWriter {
             }),
             Attribute.Affinity(declaredType: type, isStrict: false) == attribute.affinity
         else {
-            throw StoreError(
-                .unsupported, store: name,
-                message: "the type \(type) of \(attribute.name) does not have the affinity \(attribute.affinity)")
+            throw failure(
+                .unsupported, "the type \(type) of \(attribute.name) does not have the affinity \(attribute.affinity)")
         }
         var text = "\(attribute.name.standardIdentifier) \(type)" + (attribute.isRequired ? " NOT NULL" : "")
         if let value = attribute.defaultValue {

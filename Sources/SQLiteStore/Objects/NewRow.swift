@@ -126,12 +126,6 @@ extension SQLiteFile {
 
 extension SQLiteFile {
     /// The text of an INSERT of one row.
-    ///
-    /// - Parameters:
-    ///   - columns: the SQL columns that it sets.
-    ///   - sets: the assignments for a row that it replaces.
-    ///   - condition: the condition for a row that it replaces, or nil.
-    ///   - names: the SQL columns that it returns.
     func insertText(
         into target: String, _ columns: [String], _ onConflict: ConflictPolicy, sets: [String],
         where condition: String? = nil, returning names: [String]
@@ -189,9 +183,7 @@ extension SQLiteFile {
     private func checkRowIDs(_ table: SQLiteTable, _ db: Database) throws {
         let last = try row("SELECT max(seq) FROM main.sqlite_sequence WHERE name = \(bound: table.tableName)", db)
         guard last?.first == .integer(.max) else { return }
-        throw StoreError(
-            .unsupported, store: name,
-            message: "\(table.name) has used the largest possible rowid, so a new row cannot get one")
+        throw failure(.unsupported, "\(table.name) has used the largest possible rowid, so a new row cannot get one")
     }
 
     /// Checks deferred foreign keys of a new row at once. At the end of the transaction one bad row would undo all others, and nobody could

@@ -12,8 +12,7 @@ extension SQLiteWriter {
                 if let key { return objectID(scope, [key]) }
                 var reason = "it already exists"
                 if case .rejected(let text) = outcome { reason = text }
-                throw StoreError(
-                    .constraint, store: name, message: "a row of \(scope.table.name) cannot be saved: \(reason)")
+                throw failure(.constraint, "a row of \(scope.table.name) cannot be saved: \(reason)")
             }
             let named = values.sorted { $0.key < $1.key }
             let columns = try scope.attributes(named.map(\.key), store: name).map(\.name.quotedIdentifier)
@@ -22,9 +21,7 @@ extension SQLiteWriter {
                 named.map(\.value))
             let key = try constrained(scope.table, values, db) { try rows(statement, db).first }
             guard let key else {
-                throw StoreError(
-                    .constraint, store: name,
-                    message: "a trigger of the store skipped a new row of \(scope.table.name)")
+                throw failure(.constraint, "a trigger of the store skipped a new row of \(scope.table.name)")
             }
             return objectID(scope, key)
         }
@@ -98,8 +95,7 @@ extension SQLiteFile {
 
     /// The error for rows without a key: those of a view, or of a table whose columns hide its rowid.
     func keyless(_ table: SQLiteTable) -> StoreError {
-        StoreError(
-            .unsupported, store: name, message: "the rows of \(table.name) have no key that identifies them")
+        failure(.unsupported, "the rows of \(table.name) have no key that identifies them")
     }
 
     /// Sets values of a row. If the store refuses them, the error says which and why, where SQLite does not.
@@ -110,9 +106,8 @@ extension SQLiteFile {
             return try body()
         } catch let error as DatabaseError {
             guard let reason = try refusal(of: values, table, error.resultCode, error.reason, db) else { throw error }
-            throw StoreError(
-                .constraint, store: name, message: "a row of \(table.name) cannot be saved: \(reason)",
-                engineCode: "SQLITE_CONSTRAINT")
+            throw failure(
+                .constraint, "a row of \(table.name) cannot be saved: \(reason)", engineCode: "SQLITE_CONSTRAINT")
         }
     }
 

@@ -66,8 +66,8 @@ extension SQLiteFile {
             let isQuery = ["SELECT", "WITH", "VALUES"].contains(words.next()?.uppercased())
             do {
                 guard try isQuery && unboundStatement(sql, db).isReadonly else {
-                    throw StoreError(
-                        .unsupported, store: name, message: "the statement is not a query",
+                    throw failure(
+                        .unsupported, "the statement is not a query",
                         hint: "a query begins with SELECT, WITH or VALUES and changes nothing; changes are requests")
                 }
                 return try rows(SQLFragment(sql, arguments), db)
@@ -76,8 +76,7 @@ extension SQLiteFile {
                 guard error.resultCode == .SQLITE_MISUSE else { throw error }
                 let said = error.message ?? "the query is not complete"
                 let isMany = said.hasPrefix("Multiple statements")
-                throw StoreError(
-                    .unsupported, store: name, message: isMany ? "the query has several statements" : said)
+                throw failure(.unsupported, isMany ? "the query has several statements" : said)
             }
         }
     }

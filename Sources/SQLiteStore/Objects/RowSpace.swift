@@ -25,8 +25,6 @@ struct RowSpace {
         fileprivate var filled = 0
 
         /// Adds an entry as SQLite does in the order of a tree: what does not fit in the page begins the next one.
-        ///
-        /// - Parameter usable: the bytes of a page that SQLite uses.
         fileprivate mutating func add(_ payload: Int, rowID: Int64, usable: Int) {
             // The most that an entry may have on its page, and the least if it continues on others.
             let local = isTable ? usable - 35 : (usable - 12) * 64 / 255 - 23
@@ -62,10 +60,6 @@ struct RowSpace {
     /// The bytes of the values of the last row.
     private var sizes: [Int] = []
 
-    /// - Parameters:
-    ///   - page: the bytes of a page.
-    ///   - reserved: the bytes at the end of each page that are kept for others.
-    ///   - isWide: whether texts are stored in UTF-16.
     init(of table: SQLiteTable, page: Int, reserved: Int, isWide: Bool) {
         let names = table.entity.attributes.map(\.name.folded)
         func places(_ columns: [String]) -> [Int] { columns.compactMap { names.firstIndex(of: $0.folded) } }

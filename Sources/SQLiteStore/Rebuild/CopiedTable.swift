@@ -14,17 +14,16 @@ struct CopiedTable {
     init(_ name: String, _ connection: SQLiteFile, _ db: Database) throws {
         self.name = name
         guard let table = try connection.catalog.stored(name, db) else {
-            throw StoreError(.defect, store: connection.name, message: "a rebuild does not find the table \(name)")
+            throw connection.failure(.defect, "a rebuild does not find the table \(name)")
         }
         let attributes = table.entity.attributes
         let written = attributes.filter { !$0.isGenerated }.map(\.name)
         var hidden: [String] = []
         if !table.isWithoutRowID, table.rowIDAlias == nil {
             guard let rowID = table.rowID else {
-                throw StoreError(
-                    .unsupported, store: connection.name,
-                    message:
-                        "the columns of \(name) hide its rowid (rowid, _rowid_ and oid are all taken), which a rebuild must keep"
+                throw connection.failure(
+                    .unsupported,
+                    "the columns of \(name) hide its rowid (rowid, _rowid_ and oid are all taken), which a rebuild must keep"
                 )
             }
             hidden = [rowID]

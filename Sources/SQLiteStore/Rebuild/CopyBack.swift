@@ -48,9 +48,7 @@ extension SQLiteWriter {
     private func confirmRebuild(_ request: DeleteWork, _ db: Database) throws {
         let table = try tableScope(request.fetchRequest.entity, db).table
         guard let reason = try rebuildObstacle(request, table, db) ?? roomObstacle(db) else { return }
-        throw StoreError(
-            .unsupported, store: name,
-            message: "a rebuild is not possible for \(request.fetchRequest.entity): \(reason)")
+        throw failure(.unsupported, "a rebuild is not possible for \(request.fetchRequest.entity): \(reason)")
     }
 
     /// Moves the WAL into the file, which shrinks, if no other program uses it. Otherwise runs a checkpoint that waits for nobody.

@@ -31,13 +31,13 @@ extension SQLiteReader {
         entity: String, values: [String: StoreValue], onConflict: ConflictPolicy
     ) throws(StoreError) -> InsertOutcome {
         guard original != nil else {
-            throw StoreError(.unsupported, store: name, message: "the store is open for reading, and takes no rows")
+            throw failure(.unsupported, "the store is open for reading, and takes no rows")
         }
         return try run("saving a row of \(entity)") { db in
             let table = try scope(entity, db).table.entity
             for key in table.relationships + table.incomingRelationships where table.model == nil {
                 if let reason = try mismatch(of: key, db) {
-                    throw StoreError(.unsupported, store: name, message: reason)
+                    throw failure(.unsupported, reason)
                 }
             }
             return try save(values, onConflict, into: entity, db)
@@ -55,9 +55,9 @@ extension SQLiteReader {
 extension SQLiteFile {
     /// The error of a copy that has become too large.
     fileprivate func noRoom(_ reason: String) -> StoreError {
-        StoreError(
-            .unpredictable, store: name,
-            message: "a dry run cannot count the pending rows: there is no room for a copy of the store in "
+        failure(
+            .unpredictable,
+            "a dry run cannot count the pending rows: there is no room for a copy of the store in "
                 + "\(Self.temporaryFolder): \(reason)",
             hint: "free some space there, or name a folder with more in SQLITE_TMPDIR; a run needs no copy")
     }

@@ -165,11 +165,9 @@ struct CascadeWay {
         for hold in holds {
             let held = try connection.scope(hold.entity, db)
             guard !held.table.keySQL.isEmpty else {
-                throw StoreError(
-                    .unsupported, store: connection.name,
-                    message:
-                        "rows of \(held.table.name) have no key, so the rows that must stay with them cannot be recorded"
-                )
+                throw connection.failure(
+                    .unsupported,
+                    "rows of \(held.table.name) have no key, so the rows that must stay with them cannot be recorded")
             }
             func note(_ table: SQLiteTable, _ columns: [String], _ from: String) throws {
                 let into = try connection.removedTable(table, rows, db)

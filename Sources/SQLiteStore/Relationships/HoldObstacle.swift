@@ -6,8 +6,6 @@ extension SQLiteFile {
     ///
     /// The condition of a delete spares held rows, but triggers of the store may still change or delete them. A delete with a trigger that
     /// may do so is refused.
-    ///
-    /// - Parameter target: the table of candles that the delete writes, or nil.
     func obstacleOfHolds(
         _ holds: [HeldRows], _ request: BatchDeleteRequest, writing target: String?, _ db: Database
     ) throws -> HoldObstacle? {
@@ -16,8 +14,6 @@ extension SQLiteFile {
     }
 
     /// What triggers of the store do when rows are deleted, or nil if it has no triggers and no tables that replace rows.
-    ///
-    /// - Parameter target: the table of candles that the delete writes, or nil.
     func triggerEffects(
         of request: BatchDeleteRequest, writing target: String?, _ db: Database
     ) throws -> TriggerEffects? {

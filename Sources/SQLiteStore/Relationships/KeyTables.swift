@@ -22,8 +22,6 @@ extension SQLiteFile {
     }
 
     /// Creates a table of keys.
-    ///
-    /// - Parameter table: the table of the rows, or nil for one of Core Data.
     private func createKeys(
         _ kind: String, of table: SQLiteTable?, others: String = "", _ db: Database
     ) throws -> String {
@@ -50,9 +48,7 @@ extension SQLiteFile {
 
     /// Notes rows of a table that lose a reference.
     ///
-    /// - Parameters:
-    ///   - table: the table, or nil for one of Core Data.
-    ///   - keys: a query for their keys, without its SELECT.
+    /// - Parameter keys: a query for their keys, without its SELECT.
     /// - Returns: the temporary table with their keys, and how many of them lost none before in this delete; nil: there are no such rows.
     func noteCleared(
         _ name: String, _ table: SQLiteTable?, _ keys: SQLFragment, _ db: Database
@@ -71,8 +67,6 @@ extension SQLiteFile {
     }
 
     /// Forgets that rows lost a reference, because they are deleted now. Returns their number.
-    ///
-    /// - Parameter removed: the temporary table with their keys.
     func forgetCleared(_ name: String, _ table: SQLiteTable?, _ removed: String, _ db: Database) throws -> Int {
         guard let all = temporaries.clearedRows[name.folded]?.all else { return 0 }
         let keys = table.map { RowScope($0).keyNames } ?? ["k0"]

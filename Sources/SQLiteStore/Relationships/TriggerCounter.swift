@@ -17,8 +17,6 @@ final class TriggerCounter {
     private static let events = ["INSERT", "UPDATE", "DELETE"]
 
     /// Creates the triggers. They replace those of another counter, also ones that a rollback has restored.
-    ///
-    /// - Parameter deletesOnly: whether inserts and updates are not counted.
     init(
         on tables: [String], deletesOnly: Bool = false, _ connection: SQLiteFile, _ db: Database
     ) throws {

@@ -7,6 +7,8 @@ struct DateAccess: Hashable {
     var index: String?
     /// The index's name, or `primary key`.
     var label: String { index ?? "primary key" }
+    /// The hint that makes SQLite use the index.
+    var hint: String { index.map { " INDEXED BY " + $0.quotedIdentifier } ?? "" }
     /// Whether the date descends in the index, so that equal dates come with their keys descending.
     var isDescending: Bool
     /// Whether the index serves only rows that match the filter, because the filter fixes its first columns.

@@ -38,39 +38,42 @@ struct DeleteStatement {
     }
 
     func delete(_ condition: SQLFragment, by path: RowPath) -> SQLFragment {
-        "DELETE FROM \(target(path)) WHERE \(SQLFragment.all([condition, scope.membership]))"
+        "DELETE FROM \(scope.target(hint(path))) WHERE \(SQLFragment.all([condition, scope.membership]))"
     }
 
     /// The keys of the rows that match a condition, under the key's names or others.
     func keys(_ condition: SQLFragment, by path: RowPath, as names: [String]? = nil) -> SQLFragment {
-        select(
-            names.map { zip(scope.key, $0).map { "\($0) AS \($1)" }.list } ?? scope.key.list, of: condition, by: path)
+        let list = names.map { zip(scope.key, $0).map { "\($0) AS \($1)" }.list } ?? scope.key.list
+        return select("\(list)", of: condition, by: path)
     }
 
-    func select(_ values: String, of condition: SQLFragment, by path: RowPath) -> SQLFragment {
+    func select(_ values: SQLFragment, of condition: SQLFragment, by path: RowPath) -> SQLFragment {
         "SELECT \(values) FROM \(rows(condition, by: path))"
     }
 
     /// The rows that match a condition, for a FROM clause.
     func rows(_ condition: SQLFragment, by path: RowPath) -> SQLFragment {
-        let rows = path == .table ? scope.fromTable : scope.from(indexedBy: path == .date ? access?.index : nil)
-        return "\(rows) WHERE \(condition)"
+        "\(scope.from(hint(path))) WHERE \(condition)"
+    }
+
+    private func hint(_ path: RowPath) -> String {
+        switch path {
+        case .any: ""
+        case .date: access?.hint ?? ""
+        case .table: scope.table.tableHint
+        }
     }
 
     /// The condition that a row's key is in the result of a query. SQLite sorts that result by key in a temporary b-tree that may spill to
     /// disk, and reads the rows in that order.
     func isAmong(_ keys: SQLFragment) -> SQLFragment { "\(scope.key.operand) IN (\(keys))" }
 
-    private func target(_ path: RowPath) -> String {
-        path == .table ? scope.targetTable : scope.target(indexedBy: path == .date ? access?.index : nil)
-    }
-
     /// The date and key of the row at `offset` in a range, oldest first, and whether a condition holds for it.
     func boundary(_ condition: SQLFragment, column: String, offset: Int, is holding: SQLFragment) -> SQLFragment {
         let direction = access?.isDescending == true ? " DESC" : ""
         let key = scope.key.map { $0 + direction }.list
         return """
-            SELECT \(column), \(scope.key.list), \(holding) FROM \(scope.from(indexedBy: access?.index)) WHERE \(condition) \
+            \(select("\(column), \(scope.key.list), \(holding)", of: condition, by: .date)) \
             ORDER BY \(column), \(key) LIMIT 1 OFFSET \(bound: offset)
             """
     }

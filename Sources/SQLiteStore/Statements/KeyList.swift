@@ -41,9 +41,7 @@ extension SQLiteFile {
             if id.key.count != width { isMisfit = true }
         }
         guard !isMisfit else {
-            throw StoreError(
-                .unsupported, store: name,
-                message: "an object ID of \(table.name) does not have the \(width) values of its key")
+            throw failure(.unsupported, "an object ID of \(table.name) does not have the \(width) values of its key")
         }
     }
 
@@ -54,15 +52,13 @@ extension SQLiteFile {
         let others = Set(ids.compactMap(\.storeIdentifier)).subtracting([connection.storeIdentifier])
         if let other = others.min() {
             let entities = Set(ids.filter { $0.storeIdentifier == other }.map(\.entity)).sorted()
-            return StoreError(
-                .unsupported, store: connection.name,
-                message: "object IDs of \(entities.list) belong to another store, \(other)",
+            return connection.failure(
+                .unsupported, "object IDs of \(entities.list) belong to another store, \(other)",
                 hint: "send a separate request to each store")
         }
         let entities = Set(ids.map(\.entity)).union([entity]).sorted()
-        return StoreError(
-            .unsupported, store: connection.name,
-            message: "the object IDs of one request belong to several entities: \(entities.list)",
+        return connection.failure(
+            .unsupported, "the object IDs of one request belong to several entities: \(entities.list)",
             hint: "make one request for each entity")
     }
 

@@ -4,7 +4,7 @@ import PriceStore
 extension SQLiteFile {
     func scope(_ entity: String, _ db: Database) throws -> RowScope {
         guard let table = try catalog.table(entity, db) else {
-            throw StoreError(.unknownName, store: name, message: "the store has no entity '\(entity)'")
+            throw failure(.unknownName, "the store has no entity '\(entity)'")
         }
         return RowScope(table)
     }
@@ -31,7 +31,7 @@ extension SQLiteFile {
         _ predicate: StorePredicate, _ scope: RowScope, _ db: Database, depth: Int = 0
     ) throws -> SQLFragment {
         guard depth < 100 else {
-            throw StoreError(.unsupported, store: name, message: "a condition is nested more than 100 times")
+            throw failure(.unsupported, "a condition is nested more than 100 times")
         }
         func part(_ part: StorePredicate) throws -> SQLFragment { try condition(part, scope, db, depth: depth + 1) }
         func column(_ name: String) throws -> String { try scope.column(name, store: self.name) }

@@ -18,13 +18,11 @@ struct RowScope {
         return RowScope(table)
     }
 
-    /// The rows for a FROM clause, with the index to use, if any.
-    func from(indexedBy index: String? = nil) -> String { from(hint: hint(index)) }
-
     /// The rows for a FROM clause, read from the table itself in its order.
-    var fromTable: String { from(hint: table.tableHint) }
+    var fromTable: String { from(table.tableHint) }
 
-    private func from(hint: String) -> String {
+    /// The rows for a FROM clause, with a hint for the index.
+    func from(_ hint: String = "") -> String {
         guard let membership = table.managed?.membership("stored") else {
             return "\(table.sql) AS \(Self.alias)\(hint)"
         }
@@ -32,16 +30,14 @@ struct RowScope {
         return "(SELECT * FROM \(table.sql) AS stored\(hint) WHERE \(membership)) AS \(Self.alias)"
     }
 
-    /// The table for a DELETE or UPDATE, with the index to use, if any; see ``membership``.
-    func target(indexedBy index: String? = nil) -> String { "\(table.sql) AS \(Self.alias)\(hint(index))" }
+    /// The table for a DELETE or UPDATE, with a hint for the index; see ``membership``.
+    func target(_ hint: String = "") -> String { "\(table.sql) AS \(Self.alias)\(hint)" }
 
     /// The table for a DELETE or UPDATE that reads the table itself in its order.
-    var targetTable: String { target() + table.tableHint }
+    var targetTable: String { target(table.tableHint) }
 
     /// The condition of a DELETE or UPDATE that a row belongs to the entity.
     var membership: SQLFragment { table.managed?.membership(Self.alias).map { SQLFragment($0) } ?? .always }
-
-    private func hint(_ index: String?) -> String { index.map { " INDEXED BY " + $0.quotedIdentifier } ?? "" }
 
     func column(_ attribute: Attribute) -> String { "\(Self.alias).\(table.columnSQL(attribute))" }
 

@@ -73,7 +73,7 @@ struct SurveyRows {
     var oldest: StoreValue?
 
     /// The rows for a FROM clause, through the date index.
-    var byDate: String { scope.from(indexedBy: access?.index) }
+    var byDate: String { scope.from(access?.hint ?? "") }
     /// The rows for a FROM clause, read in order of the date column even if no condition requires it.
     var walked: String { access?.index == nil ? scope.fromTable : byDate }
     /// The condition of rows that are expired by date and filter.
