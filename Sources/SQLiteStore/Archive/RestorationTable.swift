@@ -177,6 +177,9 @@ struct RestorationTable: RestorableSource {
         "(\(a) IS \(b) COLLATE BINARY AND typeof(\(a)) = typeof(\(b)))"
     }
 
+    /// The old or new value of a column, as `r` has it.
+    private static func kept(_ state: String, _ column: String) -> String { "r.\((state + column).quotedIdentifier)" }
+
     private func insertion(of columns: [String]) -> String {
         "INSERT\(conflict) INTO \(target) (\(list(columns))) SELECT \(list(columns, "a.")) FROM \(source) AS a "
             + "WHERE a.\(rowID) BETWEEN ?1 AND ?2"
@@ -257,7 +260,7 @@ struct RestorationTable: RestorableSource {
         let parts = values.map { column in
             let name = column.quotedIdentifier
             let same = Self.same("a.\(name)", "m.\(name)")
-            let old = Self.same("r.\(("old_" + column).quotedIdentifier)", "m.\(name)")
+            let old = Self.same(Self.kept("old_", column), "m.\(name)")
             let cleared = references.filter { $0.columns.contains(column) }.map { table in
                 "EXISTS (SELECT 1 FROM temp.\(table.copyName) AS r WHERE \(isKey("m", of: table)) AND \(old))"
             }
@@ -312,8 +315,7 @@ struct RestorationTable: RestorableSource {
         let assignments = changes.map { column, old, isUnchanged in
             "\(column) = CASE WHEN \(isUnchanged) THEN \(value(old)) ELSE \(column) END"
         }
-        let needs = changes.map { column, old, isUnchanged in "\(isUnchanged) AND NOT \(Self.same(column, value(old)))"
-        }
+        let needs = changes.map { "\($2) AND NOT \(Self.same($0, value($1)))" }
         let comparison = isWide ? "IS" : "="
         let keys = Self.joined(key.map { "\($0.quotedIdentifier) \(comparison) \(value($0))" }, by: "AND")
         return "UPDATE\(conflict) \(target) SET \(assignments.list)\(version) "
@@ -329,14 +331,11 @@ struct RestorationTable: RestorableSource {
     func referenceCount(_ rows: RestorationTable?) -> String {
         let first = key[0].quotedIdentifier
         let needs = columns.map { column in
-            let (name, new, old) = (
-                column.quotedIdentifier, "r.\(("new_" + column).quotedIdentifier)",
-                "r.\(("old_" + column).quotedIdentifier)"
-            )
+            let (name, new) = (column.quotedIdentifier, Self.kept("new_", column))
             let stored = Self.same("m.\(name)", new)
             let isUnchanged =
                 rows == nil ? stored : "iif(m.\(first) IS NULL, \(Self.same("a.\(name)", new)), \(stored))"
-            return "\(isUnchanged) AND NOT \(Self.same(old, new))"
+            return "\(isUnchanged) AND NOT \(Self.same(Self.kept("old_", column), new))"
         }
         return "SELECT count(*) \(withRows(rows)) AND \(exists(rows)) AND \(Self.joined(needs, by: "OR"))"
     }
@@ -350,7 +349,7 @@ struct RestorationTable: RestorableSource {
 
     /// Whether there was no candle before.
     private var wasMade: String {
-        columns.map { "r.\(("old_" + $0).quotedIdentifier) IS NULL" }.joined(separator: " AND ")
+        columns.map { "\(Self.kept("old_", $0)) IS NULL" }.joined(separator: " AND ")
     }
 
     /// The archived candles of some rows, with the columns of ``ArchivedCandle``, ordered by `first` and `row`.
@@ -359,13 +358,11 @@ struct RestorationTable: RestorableSource {
     func candleStates(
         in ranges: [ClosedRange<Int64>], restored: (table: RestorationTable?, rows: [ClosedRange<Int64>])?
     ) -> String {
-        let follows = columns.map {
-            Self.same("r.\(("old_" + $0).quotedIdentifier)", "lag(r.\(("new_" + $0).quotedIdentifier)) OVER before")
-        }
+        let follows = columns.map { Self.same(Self.kept("old_", $0), "lag(\(Self.kept("new_", $0))) OVER before") }
         func candleCount(_ state: String?) -> String {
             let isKey = key.map { "m.\($0.quotedIdentifier) IS r.\($0.quotedIdentifier)" }
             let isState = state.map { state in
-                columns.map { Self.same("m.\($0.quotedIdentifier)", "r.\((state + $0).quotedIdentifier)") }
+                columns.map { Self.same("m.\($0.quotedIdentifier)", Self.kept(state, $0)) }
             }
             return "(SELECT count(*) FROM \(target) AS m WHERE \((isKey + (isState ?? [])).joined(separator: " AND ")))"
         }

@@ -76,7 +76,7 @@ struct CandleTable {
 
     private func candle(_ row: OpaquePointer, at time: CandleTime) throws -> Candle? {
         func number(_ column: Int32) -> CandleNumber? { CandleNumber(StoreValue(row, column: column)) }
-        guard case .prices = rollup.source else { return candle(row, from: 1) }
+        guard case .prices = rollup.source else { return candle { StoreValue(row, column: Int32($0 + 1)) } }
         guard let price = number(1) else { return nil }
         let volume = StoreValue(row, column: 2)
         guard let volume = volume.isNull ? .integer(0) : CandleNumber(volume) else { return nil }
@@ -84,9 +84,8 @@ struct CandleTable {
     }
 
     /// The candle in a row's columns of ``Candle/fields``, or nil if they do not form one.
-    private func candle(_ row: OpaquePointer, from first: Int32) -> Candle? {
-        func value(_ place: Int) -> StoreValue { StoreValue(row, column: first + Int32(place)) }
-        return Candle {
+    private func candle(_ value: (Int) -> StoreValue) -> Candle? {
+        Candle {
             CandleNumber(value($0))
         } time: { place in
             instant(value(place)).map { CandleTime($0, value(place)) }
@@ -99,17 +98,12 @@ struct CandleTable {
 
     private func stored(_ key: CandleBuilder.Key) throws -> Candle? {
         guard let target else { return nil }
-        let statement = try connection.unboundStatement(target.select, db)
-        let row = statement.sqliteStatement
-        defer { sqlite3_reset(row) }
-        try bind(key, to: row, from: 1)
-        guard try step(row) else { return nil }
-        guard let candle = candle(row, from: 0) else {
+        guard let row = try connection.row(SQLFragment(target.select, values(of: key)), db) else { return nil }
+        guard let candle = candle({ row[$0] }) else {
             throw failure("a row of \(rollup.target) is not a candle, so new rows cannot be added to it")
         }
         // A column that ignores case or changes types would merge groups.
-        let group = key.group.indices.map { StoreValue(row, column: Int32(Candle.fields.count + $0)).groupValue }
-        guard group == key.group else {
+        guard row[Candle.fields.count...].prefix(key.group.count).map(\.groupValue) == key.group else {
             throw failure("\(rollup.target) has a candle of another group with the same key as one of these rows")
         }
         return candle
@@ -134,16 +128,8 @@ struct CandleTable {
         throw failure(rollup.otherSpelling(of: start))
     }
 
-    private func bind(_ key: CandleBuilder.Key, to statement: OpaquePointer, from first: Int) throws {
-        let time = try refusing { try rollup.time(of: key.bucket) }
-        try bind(key.group, to: statement, from: first)
-        try bind([time], to: statement, from: first + key.group.count)
-    }
-
-    private func bind(_ values: [StoreValue], to statement: OpaquePointer, from first: Int) throws {
-        for (index, value) in values.enumerated() {
-            guard value.bind(statement, Int32(first + index)) == SQLITE_OK else { throw databaseError }
-        }
+    private func values(of key: CandleBuilder.Key) throws -> [StoreValue] {
+        key.group + [try refusing { try rollup.time(of: key.bucket) }]
     }
 
     /// Whether a statement has another row.
@@ -151,12 +137,8 @@ struct CandleTable {
         switch sqlite3_step(statement) {
         case SQLITE_ROW: true
         case SQLITE_DONE: false
-        default: throw databaseError
+        default: throw DatabaseError(resultCode: db.lastErrorCode, message: db.lastErrorMessage)
         }
-    }
-
-    private var databaseError: DatabaseError {
-        DatabaseError(resultCode: db.lastErrorCode, message: db.lastErrorMessage)
     }
 
     // MARK: Writing
@@ -164,15 +146,10 @@ struct CandleTable {
     /// Writes the changed candles, reads them back, and compares them with the rows.
     func write(_ candles: CandleBuilder, deletedCount: Int) throws {
         guard let target else { throw failure("the store has no table \(rollup.target)") }
-        let insert = try connection.unboundStatement(target.insert, db)
-        let update = try connection.unboundStatement(target.update, db)
         for change in candles.changes {
-            let statement = (change.before == nil ? insert : update).sqliteStatement
-            defer { sqlite3_reset(statement) }
-            let values = change.after.values
-            try bind(values, to: statement, from: 1)
-            try bind(change.key, to: statement, from: values.count + 1)
-            guard try !step(statement), db.changesCount == 1 else { throw failure("a candle was not written") }
+            let statement = change.before == nil ? target.insert : target.update
+            try connection.execute(SQLFragment(statement, change.after.values + values(of: change.key)), db)
+            guard db.changesCount == 1 else { throw failure("a candle was not written") }
         }
         let written = try candles.changes.map { try stored($0.key) }
         try refusing { try candles.check(written: written, deletedCount: deletedCount) }

@@ -129,23 +129,16 @@ private struct LinkResolver {
                 let tables = ["Z_\(own)\(name)"] + (back.map { ["Z_\(other)\($0)"] } ?? [])
                 for table in tables {
                     let toOther = "Z_\(other)\(name)"
-                    if let back {
-                        let toOwn = "Z_\(own)\(back)"
-                        if toOwn != toOther, has(table, toOwn), has(table, toOther) {
-                            return .pairs(table: table, own: [toOwn], other: [toOther])
-                        }
-                    }
-                    // A relationship that is its own inverse has one column with its name and one named REFLEXIVE.
-                    if has(table, toOther), has(table, "REFLEXIVE") {
-                        return .pairs(table: table, own: [toOther, "REFLEXIVE"], other: ["REFLEXIVE", toOther])
-                    }
-                    let toOwn = "Z_\(own)\(name)"
-                    if toOwn != toOther, has(table, toOwn), has(table, toOther) {
-                        return .pairs(table: table, own: [toOwn], other: [toOther])
-                    }
-                    if own == other, has(table, toOther), has(table, toOther + "1") {
-                        return .pairs(
-                            table: table, own: [toOther, toOther + "1"], other: [toOther + "1", toOther])
+                    // A relationship that is its own inverse has one column with its name and one named REFLEXIVE, or its name with a 1.
+                    let candidates: [(toOwn: String, isMutual: Bool)] =
+                        (back.map { [("Z_\(own)\($0)", false)] } ?? [])
+                        + [("REFLEXIVE", true), ("Z_\(own)\(name)", false)]
+                        + (own == other ? [(toOther + "1", true)] : [])
+                    for (toOwn, isMutual) in candidates
+                    where toOwn != toOther && has(table, toOwn) && has(table, toOther) {
+                        return isMutual
+                            ? .pairs(table: table, own: [toOther, toOwn], other: [toOwn, toOther])
+                            : .pairs(table: table, own: [toOwn], other: [toOther])
                     }
                 }
             }

@@ -14,19 +14,16 @@ extension SQLiteFile {
         case .row(var row):
             let next = try nextKey(scope, db)
             row.rowID = ("Z_PK", next)
-            switch try insert(row, into: scope.table.sql, returning: ["Z_PK"], db) {
-            case .refused(let reason): return (.rejected(reason), nil)
-            case .nothing: return (.ignored, nil)
-            case .row(let found):
-                let recorder = try coreDataRecorder(db)
-                if found.first == .integer(next) {
-                    try setLastKey(next, scope, db)
-                    try recorder?.recordInsert(of: scope.table.tableName, key: next)
-                } else if case .integer(let key)? = found.first {
-                    try recorder?.recordUpdates(of: scope.table.tableName, keys: "\(key)")
-                }
-                return (.saved, found.first)
+            let (outcome, found) = try insert(row, into: scope.table.sql, returning: ["Z_PK"], db)
+            guard outcome == .saved else { return (outcome, nil) }
+            let recorder = try coreDataRecorder(db)
+            if found.first == .integer(next) {
+                try setLastKey(next, scope, db)
+                try recorder?.recordInsert(of: scope.table.tableName, key: next)
+            } else if case .integer(let key)? = found.first {
+                try recorder?.recordUpdates(of: scope.table.tableName, keys: "\(key)")
             }
+            return (.saved, found.first)
         }
     }
 

@@ -24,16 +24,6 @@ struct InsertText {
     var text: String
 }
 
-/// The outcome of an insert.
-enum Insertion {
-    /// The stored row, in the columns requested.
-    case row([StoreValue])
-    /// Nothing was inserted, because the key already exists.
-    case nothing
-    /// A constraint refused the row, with the reason.
-    case refused(String)
-}
-
 extension SQLiteFile {
     /// The row to insert, with its values by column name.
     ///
@@ -65,26 +55,25 @@ extension SQLiteFile {
         return (try notHeld(holds, by: nil, scope, db), holds.refusalToReplace)
     }
 
-    /// Inserts one row into a table. A broken constraint is returned; other errors are thrown.
+    /// Inserts one row into a table, and returns the stored one in the columns requested. A broken constraint is returned; other errors are
+    /// thrown.
     func insert(
         _ row: NewRow, into target: String, returning names: [String], _ db: Database
-    ) throws -> Insertion {
+    ) throws -> (outcome: InsertOutcome, row: [StoreValue]) {
         let wasInTransaction = db.isInsideTransaction
         do {
             let found = try rows(insertStatement(row, into: target, returning: names), db)
-            let inserted = names.isEmpty && db.changesCount > 0 ? [] : found.first
-            if inserted == nil, row.onConflict == .replace, let replaceable = row.replaceable {
-                return try isStored(row, in: target, db) ? .nothing : .refused(replaceable.otherwise)
-            }
-            return inserted.map(Insertion.row) ?? .nothing
+            if names.isEmpty ? db.changesCount > 0 : !found.isEmpty { return (.saved, found.first ?? []) }
+            guard row.onConflict == .replace, let replaceable = row.replaceable, try !isStored(row, in: target, db)
+            else { return (.ignored, []) }
+            return (.rejected(replaceable.otherwise), [])
         } catch let error as DatabaseError
             where error.resultCode == .SQLITE_CONSTRAINT || error.resultCode == .SQLITE_MISMATCH
         {
             // If a trigger has raised ROLLBACK, all rows of the transaction are gone, not only this one.
             guard db.isInsideTransaction == wasInTransaction else { throw error }
-            return .refused(
-                outOfStepIndex(error, db).map { "\($0.fact); \($0.remedy)" } ?? error.message
-                    ?? "a constraint of the store")
+            let reason = outOfStepIndex(error, db).map { "\($0.fact); \($0.remedy)" } ?? error.message
+            return (.rejected(reason ?? "a constraint of the store"), [])
         }
     }
 
@@ -163,11 +152,7 @@ extension SQLiteFile {
         let row = try newRow(values, onConflict, scope, db)
         do {
             let outcome = try checkingReferences(of: scope.table, db) {
-                switch try insert(row, into: scope.table.sql, returning: [], db) {
-                case .row: return .saved
-                case .nothing: return .ignored
-                case .refused(let reason): return .rejected(reason)
-                }
+                try insert(row, into: scope.table.sql, returning: [], db).outcome
             }
             guard outcome == .rejected(Self.refusedReference) else { return outcome }
             return .rejected(try missingReference(values, of: scope.table, db) ?? Self.refusedReference)
