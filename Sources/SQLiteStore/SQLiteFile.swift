@@ -39,7 +39,8 @@ public class SQLiteFile: StoreHistory, StoreQueries {
     package var looksAtRowsToKeep: Bool { true }
     package var didBeginPhase: ((String) -> Void)?
     var otherUsers = OtherUsers()
-    var lastInsert: InsertText?
+    /// The text of the last INSERT of one row, for the next one.
+    var lastInsert: (target: String, columns: [String], onConflict: ConflictPolicy, text: String)?
     /// What this connection has changed, as far as ``ChangeMark`` needs it.
     var changes = OwnChanges()
 

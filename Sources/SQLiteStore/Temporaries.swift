@@ -23,8 +23,8 @@ struct Temporaries {
     var counter: (request: BatchDeleteRequest, triggers: TriggerCounter)?
     /// The recorder of a Core Data store's history in the current transaction.
     var recorder: CoreDataHistory.Recorder?
-    /// Whether the store keeps its history; nil if unknown.
-    var history: HistoryState?
+    /// Whether the store keeps a history, for which the connection then has triggers, at a version of the schema; nil if unknown.
+    var history: (schemaVersion: Int, isKept: Bool)?
 
     fileprivate var nameCount = 0
 

@@ -5,16 +5,14 @@ struct CoreDataEntity: Hashable {
     var name: String
     /// The number that its rows carry in `Z_ENT`.
     var number: Int64
+    /// Its number and those of its ancestors, nearest first. A column's name may contain any of them.
+    var chain: [Int64]
     /// The table, which all entities of one root share.
     var table: String
     var parent: String?
-    /// The numbers of its rows and of those of its sub-entities, ascending.
-    var numbers: [Int64]
     /// Whether the table also contains rows of other entities, so that `Z_ENT` must be checked.
     var sharesTable: Bool
-    /// The names of its sub-entities at any depth, sorted.
-    var subentities: [String]
-    /// The names of the entities of ``numbers``.
+    /// Its name and those of its sub-entities at any depth, by the numbers of their rows.
     var memberNames: [Int64: String]
     /// The entity of the model, or nil without a model.
     var managed: ManagedEntity?
@@ -28,12 +26,16 @@ struct CoreDataEntity: Hashable {
     /// Whether its rows are the transactions of the store's history.
     var isHistory: Bool { name == Entity.persistentHistory && table == CoreDataHistory.transactions }
 
+    /// The numbers of its rows and of those of its sub-entities, ascending.
+    var numbers: [Int64] { memberNames.keys.sorted() }
+
+    /// The names of its sub-entities at any depth, sorted.
+    var subentities: [String] { memberNames.filter { $0.key != number }.values.sorted() }
+
     var withoutSubentities: CoreDataEntity {
         guard !subentities.isEmpty else { return self }
         var own = self
-        own.numbers = [number]
         own.sharesTable = true
-        own.subentities = []
         own.memberNames = memberNames.filter { $0.key == number }
         return own
     }

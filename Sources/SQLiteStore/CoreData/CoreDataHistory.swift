@@ -28,8 +28,8 @@ struct CoreDataHistory: Hashable {
             name: Entity.historyDate, kind: 900, isOptional: false, isTransient: false, isDerived: false,
             isExternal: false, isPreservedOnDelete: false)
         var entity = CoreDataEntity(
-            name: Entity.persistentHistory, number: transaction, table: Self.transactions, numbers: [transaction],
-            sharesTable: false, subentities: [], memberNames: [transaction: Entity.persistentHistory],
+            name: Entity.persistentHistory, number: transaction, chain: [transaction], table: Self.transactions,
+            sharesTable: false, memberNames: [transaction: Entity.persistentHistory],
             managed: ManagedEntity(
                 name: Entity.persistentHistory, isAbstract: false, attributes: [date.name: date], relationships: [:]))
         entity.columns[date.name] = "ZTIMESTAMP"

@@ -5,7 +5,6 @@ import PriceStore
 extension CoreDataSchema {
     /// Finds where each relationship is stored, and merges what sub-entities inherit.
     mutating func readLinks(_ columns: [String: Set<String>]) {
-        let chains = entities.mapValues { chainNumbers($0) }
         for key in entities.keys.sorted() {
             guard let entity = entities[key], let managed = entity.managed else { continue }
             for relationship in managed.relationships.values.sorted(by: { $0.name < $1.name })
@@ -19,7 +18,7 @@ extension CoreDataSchema {
                 if inverse?.isTransient == true { continue }
                 let resolver = LinkResolver(
                     entity: entity, relationship: relationship, destination: destination, inverse: inverse,
-                    chains: chains, columns: columns)
+                    columns: columns)
                 guard let link = resolver.link() else {
                     entities[key]?.unsupported =
                         "it is unknown where its relationship \(relationship.name) is stored"
@@ -65,8 +64,6 @@ private struct LinkResolver {
     let relationship: ManagedRelationship
     let destination: CoreDataEntity
     let inverse: ManagedRelationship?
-    /// The numbers that a column may carry for an entity, by its lower-cased name.
-    let chains: [String: [Int64]]
     /// The columns of every table.
     let columns: [String: Set<String>]
 
@@ -95,7 +92,7 @@ private struct LinkResolver {
             return link
         }
         // A to-many relationship without an inverse is stored in a hidden column of the other end.
-        for number in numbersOf(entity) {
+        for number in entity.chain {
             let column = "Z\(number)\(relationship.name.uppercased())"
             guard inverse == nil, has(destination.table, column) else { continue }
             let order = "Z_FOK_\(number)\(relationship.name.uppercased())"
@@ -106,8 +103,6 @@ private struct LinkResolver {
         return nil
     }
 
-    private func numbersOf(_ entity: CoreDataEntity) -> [Int64] { chains[entity.name.folded] ?? [] }
-
     private func has(_ table: String, _ column: String) -> Bool { columns[table]?.contains(column) ?? false }
 
     private func reference(
@@ -115,7 +110,7 @@ private struct LinkResolver {
     ) -> ModelLink.Reference? {
         let capital = name.uppercased()
         guard has(table, "Z\(capital)") else { return nil }
-        let companions = numbersOf(other).map { "Z\($0)_\(capital)" } + ["Z_FOK_\(capital)"]
+        let companions = other.chain.map { "Z\($0)_\(capital)" } + ["Z_FOK_\(capital)"]
         return ModelLink.Reference(column: "Z\(capital)", companions: companions.filter { has(table, $0) })
     }
 
@@ -124,8 +119,8 @@ private struct LinkResolver {
     private var pairs: ModelLink.Storage? {
         let name = relationship.name.uppercased()
         let back = inverse?.name.uppercased()
-        for own in numbersOf(entity) {
-            for other in numbersOf(destination) {
+        for own in entity.chain {
+            for other in destination.chain {
                 let tables = ["Z_\(own)\(name)"] + (back.map { ["Z_\(other)\($0)"] } ?? [])
                 for table in tables {
                     let toOther = "Z_\(other)\(name)"
@@ -153,8 +148,8 @@ private struct LinkResolver {
         guard let back = inverse?.name.uppercased() else { return nil }
         let name = relationship.name.uppercased()
         var found: Set<ModelLink.Storage> = []
-        for own in numbersOf(entity) {
-            for other in numbersOf(destination) {
+        for own in entity.chain {
+            for other in destination.chain {
                 for table in ["Z_\(own)\(name)", "Z_\(other)\(back)"] {
                     let pair = (columns[table] ?? []).filter { !$0.hasPrefix("Z_FOK_") }.sorted()
                     guard pair.count == 2 else { continue }

@@ -126,11 +126,10 @@ struct CoreDataSchema {
                     .first
             else { continue }
             let family = chains.filter { $0.1.last == chain.last }
-            let members = family.filter { $0.1.contains(number) }.map(\.0).sorted()
+            let members = family.filter { $0.1.contains(number) }.map(\.0)
             var entity = CoreDataEntity(
-                name: name, number: number, table: table, parent: chain.count > 1 ? named[chain[1]] : nil,
-                numbers: members, sharesTable: members.count < family.count,
-                subentities: members.filter { $0 != number }.compactMap { named[$0] }.sorted(),
+                name: name, number: number, chain: chain, table: table,
+                parent: chain.count > 1 ? named[chain[1]] : nil, sharesTable: members.count < family.count,
                 memberNames: members.reduce(into: [:]) { $0[$1] = named[$1] }, managed: model?.entities[name])
             if model != nil, entity.managed == nil {
                 entity.unsupported = "the model of the store does not contain the entity \(name)"
@@ -177,17 +176,6 @@ struct CoreDataSchema {
             """
         for row in try Row.fetchAll(db, sql: query) { columns[row["owner"], default: []].insert(row["name"]) }
         return columns
-    }
-
-    /// The numbers of an entity and of its ancestors, nearest first. A column's name may contain any of them.
-    func chainNumbers(_ entity: CoreDataEntity) -> [Int64] {
-        var numbers = [entity.number]
-        var next = entity.parent
-        while let name = next, let parent = self.entity(name), !numbers.contains(parent.number) {
-            numbers.append(parent.number)
-            next = parent.parent
-        }
-        return numbers
     }
 }
 

@@ -130,7 +130,7 @@ extension SQLiteFile {
 
     /// The next key: one more than the greatest ever assigned, which is recorded for the root entity.
     func nextKey(_ scope: RowScope, _ db: Database) throws -> Int64 {
-        try nextKey(of: try rootNumber(scope, db), in: scope.table.tableName, db)
+        try nextKey(of: rootNumber(scope), in: scope.table.tableName, db)
     }
 
     /// The next key of a table whose greatest key is recorded under an entity number.
@@ -151,15 +151,10 @@ extension SQLiteFile {
 
     private func setLastKey(_ key: Int64, _ scope: RowScope, _ db: Database) throws {
         try unboundStatement("UPDATE main.Z_PRIMARYKEY SET Z_MAX = ? WHERE Z_ENT = ?", db).execute(
-            arguments: [key, try rootNumber(scope, db)])
+            arguments: [key, rootNumber(scope)])
     }
 
-    private func rootNumber(_ scope: RowScope, _ db: Database) throws -> Int64 {
-        guard let entity = scope.table.managed, let schema = try catalog.coreData(db) else { return 0 }
-        var root = entity
-        while let parent = root.parent.flatMap({ schema.entity($0) }), parent.number != root.number { root = parent }
-        return root.number
-    }
+    private func rootNumber(_ scope: RowScope) -> Int64 { scope.table.managed?.chain.last ?? 0 }
 
     /// The recorder of the current transaction, or nil if the store keeps no history.
     func coreDataRecorder(_ db: Database) throws -> CoreDataHistory.Recorder? {

@@ -2,13 +2,6 @@ public import PriceObjects
 import GRDB
 public import PriceStore
 
-/// What a connection knows of the store's history.
-struct HistoryState {
-    var schemaVersion: Int
-    /// Whether the store keeps a history and the connection has its triggers.
-    var isKept: Bool
-}
-
 /// Writing the history.
 extension SQLiteWriter {
     /// The author of this connection's transactions in the history; by default the process's name.
@@ -89,7 +82,7 @@ extension SQLiteWriter {
             if temporaries.history?.isKept == true { try HistoryTriggers.remove(db) }
             let isKept = try HistoryTables.exist(db)
             if isKept { try HistoryTriggers.create(catalog.emptied, db) }
-            temporaries.history = HistoryState(schemaVersion: version, isKept: isKept)
+            temporaries.history = (version, isKept)
         }
         guard temporaries.history?.isKept == true, historyRecorder.number == nil else { return }
         try historyRecorder.begin(after: try HistoryTables.lastNumber(db), store: name, db)

@@ -13,32 +13,36 @@ extension SQLiteWriter {
             guard !request.propertiesToUpdate.isEmpty else {
                 throw failure(.unsupported, "the batch update of \(scope.table.name) sets no attribute")
             }
-            let (values, wantsIDs) = (request.propertiesToUpdate, request.resultType == .objectIDs)
             return try transaction(.normal) {
-                let condition = try condition(request.predicate, scope, db)
-                return try constrained(scope.table, values, db) {
-                    let keys: [[StoreValue]]
-                    if scope.table.managed != nil {
-                        keys = try updateManaged(values, scope, where: condition, db)
-                    } else {
-                        let update = try setting(values, scope) + condition.whereClause
-                        guard wantsIDs else {
-                            try execute(update, db)
-                            return BatchUpdateResult(updatedCount: db.changesCount)
-                        }
-                        keys = try rows("\(update) RETURNING \(scope.table.keySQL.list)", db)
-                    }
-                    return BatchUpdateResult(
-                        updatedCount: keys.count, objectIDs: wantsIDs ? keys.map { objectID(scope, $0) } : [])
-                }
+                try update(
+                    request.propertiesToUpdate, scope, where: condition(request.predicate, scope, db),
+                    listed: request.resultType == .objectIDs, db)
             }
         }
     }
 
-    /// The UPDATE statement that sets attributes, without its condition.
-    func setting(_ values: [String: StoreValue], _ scope: RowScope) throws -> SQLFragment {
-        let named = values.sorted { $0.key < $1.key }
-        let sets = try scope.attributes(named.map(\.key), store: name).map { "\($0.name.quotedIdentifier) = ?" }
-        return SQLFragment("UPDATE OR ABORT \(scope.target()) SET " + sets.list, named.map(\.value))
+    /// Sets attributes of the rows that match a condition.
+    func update(
+        _ values: [String: StoreValue], _ scope: RowScope, where condition: SQLFragment, listed: Bool, _ db: Database
+    ) throws -> BatchUpdateResult {
+        try constrained(scope.table, values, db) {
+            let keys: [[StoreValue]]
+            if scope.table.managed != nil {
+                keys = try updateManaged(values, scope, where: condition, db)
+            } else {
+                let named = values.sorted { $0.key < $1.key }
+                let sets = try scope.attributes(named.map(\.key), store: name).map { "\($0.name.quotedIdentifier) = ?" }
+                let update =
+                    SQLFragment("UPDATE OR ABORT \(scope.target()) SET " + sets.list, named.map(\.value))
+                    + condition.whereClause
+                guard listed else {
+                    try execute(update, db)
+                    return BatchUpdateResult(updatedCount: db.changesCount)
+                }
+                keys = try rows("\(update) RETURNING \(scope.table.keySQL.list)", db)
+            }
+            return BatchUpdateResult(
+                updatedCount: keys.count, objectIDs: listed ? keys.map { objectID(scope, $0) } : [])
+        }
     }
 }

@@ -16,14 +16,6 @@ struct NewRow {
     var replaceable: (condition: SQLFragment, otherwise: String)?
 }
 
-/// The text of an INSERT of one row, for the next one.
-struct InsertText {
-    var target: String
-    var columns: [String]
-    var onConflict: ConflictPolicy
-    var text: String
-}
-
 extension SQLiteFile {
     /// The row to insert, with its values by column name.
     ///
@@ -105,8 +97,7 @@ extension SQLiteFile {
             where: onConflict == .replace ? row.replaceable?.condition.text : nil,
             returning: names.map(\.quotedIdentifier))
         if isPlain {
-            lastInsert = InsertText(
-                target: target, columns: row.values.map(\.column), onConflict: onConflict, text: text)
+            lastInsert = (target, row.values.map(\.column), onConflict, text)
         }
         let arguments = onConflict == .replace && !sets.isEmpty ? row.replaceable?.condition.arguments ?? [] : []
         return SQLFragment(text, brought.map(\.value) + arguments)

@@ -37,14 +37,7 @@ extension SQLiteWriter {
             guard !values.isEmpty else {
                 return try exists("SELECT 1 FROM \(scope.from()) WHERE \(condition)", db)
             }
-            if scope.table.managed != nil {
-                return try constrained(scope.table, values, db) {
-                    try updateManaged(values, scope, where: condition, db).count > 0
-                }
-            }
-            let update = try setting(values, scope)
-            try constrained(scope.table, values, db) { try execute("\(update) WHERE \(condition)", db) }
-            return db.changesCount > 0
+            return try update(values, scope, where: condition, listed: false, db).updatedCount > 0
         }
     }
 

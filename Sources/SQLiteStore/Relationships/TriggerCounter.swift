@@ -18,16 +18,15 @@ final class TriggerCounter {
 
     /// Creates the triggers. They replace those of another counter, also ones that a rollback has restored.
     init(
-        on tables: [String], deletesOnly: Bool = false, _ connection: SQLiteFile, _ db: Database
+        on tables: [String], _ connection: SQLiteFile, _ db: Database
     ) throws {
         try db.dropTriggers("retention_count_")
-        let events = deletesOnly ? 2...2 : 0...2
         self.tables = tables
         written = tables.map { _ in TriggeredRows() }
-        names = tables.flatMap { _ in events.map { _ in connection.temporaryName("count") } }
+        names = tables.flatMap { _ in Self.events.map { _ in connection.temporaryName("count") } }
         try db.addFunctions(of: self, [(Self.function, 2, countWritten)])
         for (place, name) in names.enumerated() {
-            let (table, event) = (place / events.count, events.lowerBound + place % events.count)
+            let (table, event) = (place / Self.events.count, place % Self.events.count)
             try db.execute(
                 sql: """
                     CREATE TEMP TRIGGER \(name) AFTER \(Self.events[event]) ON main.\(tables[table].quotedIdentifier)
@@ -72,7 +71,7 @@ extension SQLiteFile {
             let effects = try triggerEffects(of: whole, writing: work.rollup?.target, db), !effects.deleted.isEmpty
         else { return nil }
         let tables = try catalog.schema(db).ordinaryTables.filter { effects.deleted.contains($0.folded) }
-        let counter = try TriggerCounter(on: tables, deletesOnly: true, self, db)
+        let counter = try TriggerCounter(on: tables, self, db)
         temporaries.counter = (whole, counter)
         return counter
     }
