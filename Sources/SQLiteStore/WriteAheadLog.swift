@@ -149,7 +149,6 @@ extension SQLiteFile {
 }
 
 extension SQLiteWriter {
-    /// Gives an empty file a WAL.
     func beginWAL() throws(StoreError) {
         try run("creating the store") { db in
             guard try pragma("page_count", db) == 0 else { return }

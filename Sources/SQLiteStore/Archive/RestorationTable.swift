@@ -27,7 +27,6 @@ struct RestorationTable: RestorableSource {
     let triggers: [String]
     /// The virtual tables that these triggers write.
     let indexes: [FollowingIndex]
-    /// The references of the store's table to other tables.
     let relationships: [Relationship]
     /// The assignment that increases the version of a Core Data object, in SQL; empty in other stores.
     private let version: String

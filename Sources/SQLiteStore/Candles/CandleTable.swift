@@ -176,12 +176,10 @@ private struct Target {
     let update: String
 
     /// - Parameter isRead: a condition on the rows that are read.
-    init(_ scope: RowScope, _ rollup: Rollup, _ isRead: SQLFragment, store: String) throws(StoreError) {
+    init(_ scope: RowScope, _ rollup: Rollup, _ isRead: SQLFragment, store: String) throws {
         self.scope = scope
-        func columns(_ names: [String]) throws(StoreError) -> [String] {
-            var columns: [String] = []
-            for name in names { columns.append(scope.table.columnSQL(try scope.attribute(name, store: store))) }
-            return columns
+        func columns(_ names: [String]) throws -> [String] {
+            try names.map { scope.table.columnSQL(try scope.attribute($0, store: store)) }
         }
         let fields = try columns(Candle.fields.map { rollup.names[$0] })
         let key = try columns(rollup.groupedBy.map { rollup.names[group: $0] } + [rollup.names[.time]])

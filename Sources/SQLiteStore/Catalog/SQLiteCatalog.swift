@@ -92,7 +92,6 @@ struct SQLiteIndex: Hashable {
 
 /// Reads the schema, each table once and when first needed.
 struct SQLiteCatalog {
-    /// The store's name, for messages.
     private let store: String
     /// A model file that replaces the model in a Core Data store, or nil.
     private let modelPath: String?

@@ -11,7 +11,6 @@ struct CoreDataHistory: Hashable {
     var change: Int64 = 0
     var transaction: Int64 = 0
     var string: Int64 = 0
-    /// The tombstone columns of changes.
     var tombstones: [String] = []
 
     /// The table of the transactions, their columns that refer to strings, and all tables of a history.

@@ -9,7 +9,6 @@ struct BatchDelete {
     let statement: DeleteStatement
     /// How the key gives rows by date in groups; nil: rows are not deleted so.
     let groups: KeyGroups?
-    /// Copies the deleted rows to the archive, or nil without an archive.
     let archiver: RowArchiver?
     /// What the batch has done so far. Its candles are made of the rows of this and earlier batches.
     private(set) var result = BatchDeleteResult(deletedCount: 0)

@@ -84,9 +84,7 @@ final class SurvivorCopy {
             defer { try? db.execute(sql: "DETACH \(Self.attached)") }
             try db.inTransaction(.deferred) {
                 guard try reader.pragma("schema_version", db) == schemaVersion else {
-                    throw StoreError(
-                        .busy, store: store.name, message: "another program has just changed the store's schema",
-                        hint: "try again")
+                    throw store.failure(.busy, "another program has just changed the store's schema", hint: "try again")
                 }
                 let connection = db.sqliteConnection
                 try store.showing(
@@ -153,17 +151,15 @@ final class SurvivorCopy {
         deletedCount = try reader.count(
             "SELECT count(*) FROM \(scope.fromTable)\(statement.condition().whereClause)", db)
         guard stayCount + deletedCount == total else {
-            throw StoreError(
-                .defect, store: store.name,
-                message:
-                    "a rebuild kept \(stayCount.counted("row")) of \(scope.table.name) and left out \(deletedCount), but there "
+            throw store.failure(
+                .defect,
+                "a rebuild kept \(stayCount.counted("row")) of \(scope.table.name) and left out \(deletedCount), but there "
                     + "are \(total); nothing was changed")
         }
         if let most = request.allowedRows ?? request.fetchRequest.fetchLimit, deletedCount > most {
-            throw StoreError(
-                .busy, store: store.name,
-                message:
-                    "a rebuild would delete \(deletedCount.counted("row")), more than the \(most) that were counted: another "
+            throw store.failure(
+                .busy,
+                "a rebuild would delete \(deletedCount.counted("row")), more than the \(most) that were counted: another "
                     + "program has changed the store", hint: "nothing is deleted; run again")
         }
         guard let date = request.mustLeave, deletedCount > 0 else { return }
@@ -189,9 +185,7 @@ final class SurvivorCopy {
                     arguments: [entry.type, entry.name, entry.table, entry.sql])
             }
             guard try Set(SchemaEntry.all(db)) == Set(entries) else {
-                throw StoreError(
-                    .defect, store: store.name,
-                    message: "a rebuild could not copy the whole schema; nothing was changed")
+                throw store.failure(.defect, "a rebuild could not copy the whole schema; nothing was changed")
             }
             return .commit
         }

@@ -39,10 +39,8 @@ final class CellFunction {
         buckets.deallocate()
     }
 
-    /// The cell of a value, in SQL.
     func cell(_ value: String) -> String { "\(name)(\(value))" }
 
-    /// The bucket of a cell, in SQL.
     func bucket(_ tier: Int, _ cell: String) -> String { "\(name)_bucket(\(tier), \(cell))" }
 
     func remove(_ db: Database) {

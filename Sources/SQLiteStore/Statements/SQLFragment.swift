@@ -66,7 +66,6 @@ struct SQLFragment: Hashable, ExpressibleByStringInterpolation {
         chain(parts.filter { $0 != .always }, by: " AND ", empty: .always)
     }
 
-    /// All conditions joined by OR.
     static func any(_ parts: [SQLFragment]) -> SQLFragment { chain(parts, by: " OR ", empty: .never) }
 
     private static func chain(_ parts: [SQLFragment], by separator: String, empty: SQLFragment) -> SQLFragment {
