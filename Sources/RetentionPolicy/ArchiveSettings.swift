@@ -9,16 +9,9 @@ package struct ArchiveSettings: Hashable, Sendable {
     }
     package var place: Place
     /// How long after the end of its run an archive is kept; nil: forever.
-    package var keep: MaxAge? = Self.defaultKeep
+    package var keep = try? MaxAge(parsing: "30d")
 
     package init(place: Place) { self.place = place }
-
-    /// 30 days.
-    package static let defaultKeep = {
-        var age = MaxAge(written: "30d")
-        age.days = 30
-        return age
-    }()
 
     /// The folder of the archives; nil: they are in a schema.
     package var folder: String? {

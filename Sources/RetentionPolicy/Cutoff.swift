@@ -11,23 +11,19 @@ package enum Cutoff {
     ///   - align: moves the cutoff back to the latest start of an hour, day, week (Monday) or month in the zone; nil: it is not moved.
     ///   - zone: the zone of the calendar units and of `align`.
     package static func instant(
-        asOf: Instant, maxAge: MaxAge, align: Rule.Alignment?, zone: CalendarZone
+        asOf: Instant, maxAge: MaxAge, align: CalendarUnit?, zone: CalendarZone
     ) -> Instant {
         var cutoff = asOf
-        let months = Int128(maxAge.years) * 12 + Int128(maxAge.months)
-        let days = Int128(maxAge.weeks) * 7 + Int128(maxAge.days)
         // Without calendar units local time is not used: a local time that is repeated in autumn could become another instant.
-        if months != 0 || days != 0 {
+        if maxAge.months != 0 || maxAge.days != 0 {
             var civil = zone.civil(of: asOf)
-            guard let date = civil.date.before(months: months, days: days) else { return .distantPast }
+            guard let date = civil.date.before(months: maxAge.months, days: maxAge.days) else { return .distantPast }
             civil.date = date
             // A local time that occurs twice means the first one, before which fewer rows are.
             cutoff = min(asOf, zone.instant(of: civil, .first))
         }
-        let seconds = Int128(maxAge.hours) * 3600 + Int128(maxAge.minutes) * 60 + Int128(maxAge.seconds)
-        cutoff = Instant(saturating: Int128(cutoff.microseconds) - seconds * 1_000_000)
-        guard let align else { return cutoff }
-        return zone.start(of: align.unit, at: cutoff)
+        cutoff = Instant(saturating: Int128(cutoff.microseconds) - maxAge.seconds * 1_000_000)
+        return align.map { zone.start(of: $0, at: cutoff) } ?? cutoff
     }
 
     /// The instant at which something that began at `instant` has reached an age. Years and months are added first (clamped to the end of
@@ -36,16 +32,13 @@ package enum Cutoff {
     /// It is never earlier than `instant`. A local time that occurs twice means the later one.
     package static func end(of age: MaxAge, from instant: Instant, zone: CalendarZone) -> Instant {
         var end = instant
-        let months = Int128(age.years) * 12 + Int128(age.months)
-        let days = Int128(age.weeks) * 7 + Int128(age.days)
-        if months != 0 || days != 0 {
+        if age.months != 0 || age.days != 0 {
             var civil = zone.civil(of: instant)
-            guard let date = civil.date.before(months: -months, days: -days) else { return instant }
+            guard let date = civil.date.before(months: -age.months, days: -age.days) else { return instant }
             civil.date = date
             end = max(instant, zone.instant(of: civil))
         }
-        let seconds = Int128(age.hours) * 3600 + Int128(age.minutes) * 60 + Int128(age.seconds)
-        return Instant(saturating: Int128(end.microseconds) + seconds * 1_000_000)
+        return Instant(saturating: Int128(end.microseconds) + age.seconds * 1_000_000)
     }
 }
 
@@ -67,7 +60,7 @@ extension Rule {
     package func cutoffWithoutAggregates(asOf: Instant, zone: CalendarZone) -> Instant {
         let byAge = Cutoff.instant(asOf: asOf, maxAge: maxAge, align: align, zone: zone)
         guard let bySize = bounded?.cutoff else { return startOfCandle(byAge) }
-        return startOfCandle(max(byAge, align.map { zone.start(of: $0.unit, at: bySize) } ?? bySize))
+        return startOfCandle(max(byAge, align.map { zone.start(of: $0, at: bySize) } ?? bySize))
     }
 
     private func startOfCandle(_ cutoff: Instant) -> Instant {
@@ -86,16 +79,5 @@ extension CivilDate {
         let dayNumber = Int128(date.dayNumber) - days
         guard dayNumber >= -366 * 300_000 else { return nil }
         return CivilDate(dayNumber: Int(dayNumber))
-    }
-}
-
-extension Rule.Alignment {
-    fileprivate var unit: CalendarUnit {
-        switch self {
-        case .hour: .hour
-        case .day: .day
-        case .week: .week
-        case .month: .month
-        }
     }
 }

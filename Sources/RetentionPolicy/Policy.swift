@@ -28,7 +28,7 @@ package struct Policy: Sendable {
     /// Where rows are archived before they are deleted; nil: they are not archived.
     package var archive: ArchiveSettings?
     /// How long the ledger keeps its records; nil: forever.
-    package var ledgerKeep: MaxAge? = Policy.defaultLedgerKeep
+    package var ledgerKeep = try? MaxAge(parsing: "2y")
     /// How often a run is expected; nil: not set.
     package var expectedEvery: MaxAge?
     /// The program and its arguments that get the report of a run whose exit status is not 0; empty: none.
@@ -55,13 +55,6 @@ package struct Policy: Sendable {
         self.store = store
         self.rules = rules
     }
-
-    /// Two years.
-    package static let defaultLedgerKeep = {
-        var age = MaxAge(written: "2y")
-        age.years = 2
-        return age
-    }()
 
     /// Where the ledger of past runs is.
     package enum Ledger: Hashable, Sendable {

@@ -135,7 +135,7 @@ extension PolicyBuilder {
             least.add(setting.length)
             written += " and 'every' (\(setting.length.written))"
             if let align = rule.align {
-                least.add(align.length)
+                least.add(.unit(align))
                 written += " and 'align' (1 \(align.rawValue))"
             }
         }
@@ -231,24 +231,13 @@ extension MaxAge {
     /// Lengthens the age by a bucket.
     fileprivate mutating func add(_ length: CandleBuckets.Length) {
         switch length {
-        case .minutes(let count): minutes += count
-        case .unit(.hour): hours += 1
+        case .minutes(let count): seconds += Int128(count) * 60
+        case .unit(.hour): seconds += 3600
         case .unit(.day): days += 1
-        case .unit(.week): weeks += 1
+        case .unit(.week): days += 7
         case .unit(.month): months += 1
         case .unit(.quarter): months += 3
-        case .unit(.year): years += 1
-        }
-    }
-}
-
-extension Rule.Alignment {
-    fileprivate var length: CandleBuckets.Length {
-        switch self {
-        case .hour: .minutes(60)
-        case .day: .unit(.day)
-        case .week: .unit(.week)
-        case .month: .unit(.month)
+        case .unit(.year): months += 12
         }
     }
 }

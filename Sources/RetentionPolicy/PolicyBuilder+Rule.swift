@@ -25,8 +25,8 @@ extension PolicyBuilder {
         rule.rollup = group.group("rollup").flatMap { rollup($0) }
         rule.earliest = group.instant("earliest")
         rule.latest = group.instant("latest")
-        rule.align = group.word("align", as: Rule.Alignment.self)
-        rule.relationships = group.word("relationships", as: Rule.RelationshipSetting.self) ?? .asDeclared
+        rule.align = group.word("align", as: CalendarUnit.self)
+        rule.relationships = group.word("relationships", as: BatchDeleteRequest.RelationshipRule.self) ?? .asDeclared
         rule.allowEmpty = group.flag("allow_empty") ?? false
         let limits = group.group("limits")
         rule.limits = Rule.Limits(

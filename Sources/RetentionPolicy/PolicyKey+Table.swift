@@ -140,7 +140,7 @@ extension PolicyKey {
         PolicyKey("earliest", .date, "Earlier dates are invalid; default 1971-01-01"),
         PolicyKey("latest", .date, "Later dates are invalid; default: no bound"),
         PolicyKey(
-            "align", .word(PolicyWord.of(Rule.Alignment.self)),
+            "align", .word(["hour", "day", "week", "month"]),
             "Moves the cutoff back to the start of its hour, day, week or month"),
         PolicyKey(
             "relationships",

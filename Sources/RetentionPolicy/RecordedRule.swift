@@ -173,7 +173,6 @@ extension RecordedRule {
 extension MaxAge {
     /// The age in its largest units: years and months, days, and hours to seconds; `14d` for `2w`.
     package var canonical: String {
-        let (months, days, seconds) = amounts
         let parts: [(Int128, String)] = [
             (months / 12, "y"), (months % 12, "mo"), (days, "d"), (seconds / 3600, "h"), (seconds / 60 % 60, "min"),
             (seconds % 60, "s"),
@@ -181,27 +180,14 @@ extension MaxAge {
         return parts.filter { $0.0 != 0 }.map { "\($0.0)\($0.1)" }.joined()
     }
 
-    /// Months, calendar days, and seconds.
-    var amounts: (months: Int128, days: Int128, seconds: Int128) {
-        (
-            Int128(years) * 12 + Int128(months), Int128(weeks) * 7 + Int128(days),
-            Int128(hours) * 3600 + Int128(minutes) * 60 + Int128(seconds)
-        )
-    }
-
     /// Whether no row expires sooner by this age than by another one, whatever the date.
     func isAtLeast(_ other: MaxAge, isUTC: Bool) -> Bool {
-        let (own, others) = (amounts, other.amounts)
-        if own.months >= others.months, own.days >= others.days, own.seconds >= others.seconds { return true }
+        if months >= other.months, days >= other.days, seconds >= other.seconds { return true }
         // A year has 365 or 366 days, and a month 28 to 31. A day with a clock change has 22 to 26 hours.
-        func bound(
-            _ age: (months: Int128, days: Int128, seconds: Int128), days year: Int128, _ month: Int128, hours: Int128
-        )
-            -> Int128
-        {
+        func bound(_ age: MaxAge, days year: Int128, _ month: Int128, hours: Int128) -> Int128 {
             let days = age.months / 12 * year + age.months % 12 * month + age.days
             return days * 86_400 + (days == 0 || isUTC ? 0 : (hours - 24) * 3600) + age.seconds
         }
-        return bound(own, days: 365, 28, hours: 22) >= bound(others, days: 366, 31, hours: 26)
+        return bound(self, days: 365, 28, hours: 22) >= bound(other, days: 366, 31, hours: 26)
     }
 }

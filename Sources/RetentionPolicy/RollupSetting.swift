@@ -41,14 +41,14 @@ extension Rule {
 extension CandleBuckets.Length {
     /// The length that an age names; nil: candles cannot have that length.
     init?(_ age: MaxAge) {
-        let (months, days, seconds) = age.amounts
-        switch (months, days, seconds) {
+        switch (age.months, age.days, age.seconds) {
         case (1, 0, 0): self = .unit(.month)
         case (3, 0, 0): self = .unit(.quarter)
         case (12, 0, 0): self = .unit(.year)
         case (0, 1, 0), (0, 0, 86_400): self = .unit(.day)
         case (0, 7, 0): self = .unit(.week)
-        case (0, 0, 60..<86_400) where seconds % 60 == 0 && 86_400 % seconds == 0: self = .minutes(Int(seconds / 60))
+        case (0, 0, 60..<86_400) where age.seconds % 60 == 0 && 86_400 % age.seconds == 0:
+            self = .minutes(Int(age.seconds / 60))
         default: return nil
         }
     }

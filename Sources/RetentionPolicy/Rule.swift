@@ -42,8 +42,9 @@ package struct Rule: Sendable {
     /// Earlier dates are invalid; nil: the default, 1971-01-01 in the policy's zone.
     package var earliest: Instant?
     package var latest: Instant?
-    package var align: Alignment?
-    package var relationships: RelationshipSetting = .asDeclared
+    /// The calendar unit to whose start the cutoff is moved back.
+    package var align: CalendarUnit?
+    package var relationships = BatchDeleteRequest.RelationshipRule.asDeclared
     package var allowEmpty = false
     package var limits = Limits()
     package var accept: Set<RefusalCode> = []
@@ -176,15 +177,6 @@ package struct Rule: Sendable {
                 at: marks.value("thin.\(key)"),
                 "'\(key)' must be longer than 'max_age' (\(age.written)); younger rows are kept anyway")
         }
-    }
-
-    /// The calendar unit to whose start the cutoff is moved back.
-    package enum Alignment: String, Hashable, Sendable, CaseIterable { case hour, day, week, month }
-
-    /// Which delete rules apply to related rows: those of the schema or those of the policy.
-    package enum RelationshipSetting: String, Hashable, Sendable, CaseIterable {
-        case asDeclared = "as_declared"
-        case deny, cascade, nullify
     }
 
     /// Limits above which a rule is refused and deletes nothing.

@@ -44,7 +44,7 @@ enum FuzzTarget: String, CaseIterable {
         _ = PolicyDuration.parse(text, allowsMilliseconds: true)
         guard var age = try? MaxAge(parsing: text) else { return }
         for zone in zones {
-            for align in [nil, .hour, .day, .week, .month] as [Rule.Alignment?] {
+            for align in [nil, .hour, .day, .week, .month] as [CalendarUnit?] {
                 let cutoff = Cutoff.instant(asOf: now, maxAge: age, align: align, zone: zone)
                 precondition(cutoff <= now)
                 // A longer age never deletes more.

@@ -1,4 +1,5 @@
 import Foundation
+import PriceStore
 import RetentionPolicy
 import Testing
 

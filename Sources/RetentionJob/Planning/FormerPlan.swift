@@ -82,11 +82,7 @@ extension Rule {
             }
         }
         // What had no age was not deleted.
-        if setting.standard == nil {
-            var forever = MaxAge(written: "9999y")
-            forever.years = 9999
-            setting.standard = forever
-        }
+        setting.standard = setting.standard ?? (try? MaxAge(parsing: "9999y"))
         var rule = self
         rule.ages = setting
         return rule

@@ -125,7 +125,7 @@ extension RecordedRule {
         }
         var request = SurveyRequest(
             entity: entity.name, date: date, cutoff: cutoff, filter: rule.considered,
-            relationships: rule.relationships.request)
+            relationships: rule.relationships)
         request.keepRows(of: rule, asOf: asOf)
         request.keepers.holds = holds
         return request

@@ -203,7 +203,7 @@ package struct HoldPlan: Sendable {
             }
         }
         let own = BatchDeleteRequest(
-            fetchRequest: StoreFetchRequest(entity: entity.name), relationships: rule.relationships.request)
+            fetchRequest: StoreFetchRequest(entity: entity.name), relationships: rule.relationships)
         for found in inForce where found.isThere {
             guard let (name, parent) = try clearedAttribute(of: found.rows, by: own, preceding, reader) else {
                 continue
@@ -220,7 +220,7 @@ package struct HoldPlan: Sendable {
         for found in unusable {
             if let other = found.entity,
                 try !reader.deletes(
-                    from: entity.name, rule.relationships.request, canReach: other,
+                    from: entity.name, rule.relationships, canReach: other,
                     changing: found.hold.filter.allAttributeNames)
             {
                 continue
@@ -270,7 +270,7 @@ package struct HoldPlan: Sendable {
         for held in holds {
             if !hasTriggers,
                 try !reader.deletes(
-                    from: entity.name, rule.relationships.request, canReach: held.entity,
+                    from: entity.name, rule.relationships, canReach: held.entity,
                     changing: held.rows.allAttributeNames)
             {
                 continue

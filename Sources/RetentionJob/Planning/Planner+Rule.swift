@@ -61,7 +61,7 @@ extension Planner {
             step.disposition = .refused(refusal)
             return step
         }
-        let triggers = try TriggerAdvice.names(of: entity, rule.relationships.request, in: reader)
+        let triggers = try TriggerAdvice.names(of: entity, rule.relationships, in: reader)
         let request = try self.request(for: rule, entity, date, step.cutoff, hasTriggers: !triggers.isEmpty, around)
         var look = try self.look(at: request, reader)
         (step.surveyRequest, step.survey) = (look.request, look.survey)
@@ -171,15 +171,15 @@ extension Planner {
     /// The settings of `relationships` with which no related row would prevent the delete. To accept `deny` is to delete as declared.
     private func settings(
         past survey: Survey, of request: SurveyRequest, _ reader: any RetentionReader
-    ) throws -> Set<Rule.RelationshipSetting> {
+    ) throws -> Set<BatchDeleteRequest.RelationshipRule> {
         guard survey.unsupported == nil, !survey.related.obstacles.isEmpty else { return [] }
         return try Set(
-            [.nullify, .cascade, .asDeclared].filter { (setting: Rule.RelationshipSetting) in
-                guard setting.request != request.relationships,
+            [.nullify, .cascade, .asDeclared].filter { (setting: BatchDeleteRequest.RelationshipRule) in
+                guard setting != request.relationships,
                     setting != .asDeclared || request.relationships == .deny
                 else { return false }
                 var other = request
-                other.relationships = setting.request
+                other.relationships = setting
                 other.counts = .init(all: false, kept: false)
                 let survey = try answer(other, reader)
                 return survey.unsupported == nil && survey.related.obstacles.isEmpty
@@ -246,7 +246,7 @@ extension Planner {
         // Spelled as in the store, so that names are equal exactly if the entities are.
         var request = SurveyRequest(
             entity: entity.name, date: date, cutoff: cutoff, filter: rule.considered,
-            preceding: preceding, relationships: rule.relationships.request,
+            preceding: preceding, relationships: rule.relationships,
             counts: .init(
                 all: countsAll, kept: countsAll || rule.limits.maxFraction != nil, related: countsAllRows))
         request.take(rule.rollupRequest(date))
@@ -277,17 +277,5 @@ extension Rule {
         let names = aggregates.map(\.name).joined(separator: ", ")
         return
             "the cutoff is moved from \(Figures.instant(former)) back to \(Figures.instant(cutoff)), the start of a bucket of \(names)"
-    }
-}
-
-extension Rule.RelationshipSetting {
-    /// The setting in the form of a request.
-    var request: BatchDeleteRequest.RelationshipRule {
-        switch self {
-        case .asDeclared: .asDeclared
-        case .deny: .deny
-        case .cascade: .cascade
-        case .nullify: .nullify
-        }
     }
 }

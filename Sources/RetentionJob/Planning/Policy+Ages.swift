@@ -191,10 +191,7 @@ extension Attribute {
 extension MaxAge {
     /// Whether an age is longer than another one; of a month and days, by the mean length of a month.
     func isLonger(than other: MaxAge) -> Bool {
-        func seconds(_ age: MaxAge) -> Int {
-            (age.years * 12 + age.months) * 2_629_746 + (age.weeks * 7 + age.days) * 86_400 + age.hours * 3600
-                + age.minutes * 60 + age.seconds
-        }
+        func seconds(_ age: MaxAge) -> Int128 { age.months * 2_629_746 + age.days * 86_400 + age.seconds }
         return (seconds(self), other.canonical) > (seconds(other), canonical)
     }
 

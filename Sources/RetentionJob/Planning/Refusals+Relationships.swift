@@ -43,7 +43,7 @@ extension Refusals {
 
     /// The rule's settings that make the delete possible, as an object of "write"; nil: none.
     private var choices: String? {
-        let parts: [(Rule.RelationshipSetting, String, String)] = [
+        let parts: [(BatchDeleteRequest.RelationshipRule, String, String)] = [
             (.nullify, "relationships: nullify", "(those rows stay and lose the reference)"),
             (.cascade, "relationships: cascade", "(which deletes them too)"),
         ]

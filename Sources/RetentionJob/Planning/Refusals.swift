@@ -23,7 +23,7 @@ package struct Refusals {
         /// Rows that came back; nil: none, or no earlier run is known.
         package var late: LateRows?
         /// The settings of `relationships` with which related rows would not prevent the delete.
-        package var settings: Set<Rule.RelationshipSetting> = [.nullify, .cascade]
+        package var settings: Set<BatchDeleteRequest.RelationshipRule> = [.nullify, .cascade]
     }
 
     package var rule: Rule

@@ -66,7 +66,7 @@ package struct RestoredRows {
         from entity: Entity, _ alone: SurveyRequest, _ tables: [String], _ own: [String], _ hasTriggers: Bool,
         _ rule: Rule, _ reader: any RetentionReader
     ) throws -> (tables: [String], rowCount: Int)? {
-        let request = rule.relationships.request
+        let request = rule.relationships
         let byTriggers = try tables.filter {
             try hasTriggers && reader.triggersMayTouch($0, afterDeletesFrom: entity.name, request)
         }

@@ -145,7 +145,7 @@ struct RuleCheck {
     private mutating func survey(_ entity: Entity, _ date: DateAttribute) throws(StoreError) {
         var request = SurveyRequest(
             entity: rule.entity, date: date, cutoff: date.earliest, filter: rule.considered,
-            relationships: rule.relationships.request, counts: .init(all: false))
+            relationships: rule.relationships, counts: .init(all: false))
         request.take(rule.rollupRequest(date))
         let survey: Survey
         do {
@@ -168,7 +168,7 @@ struct RuleCheck {
 
     /// Reports the triggers that the rule fires on its own table and on tables whose rows it deletes or changes by relationships.
     private mutating func reportTriggers(_ entity: Entity) throws(StoreError) {
-        let triggers = try TriggerAdvice.names(of: entity, rule.relationships.request, in: reader)
+        let triggers = try TriggerAdvice.names(of: entity, rule.relationships, in: reader)
         guard !triggers.isEmpty else { return }
         report(
             .advice, at: rule.marks.value("entity"),

@@ -32,7 +32,7 @@ struct RuleOrder {
         let enabled = rules.compactMap { rule in rule.isEnabled ? entities[rule.entity].map { (rule, $0) } : nil }
         var deletes: [Delete: [String]] = [:]
         for (rule, entity) in enabled {
-            deletes[Delete(entity: entity.name, relationships: rule.relationships.request), default: []].append(
+            deletes[Delete(entity: entity.name, relationships: rule.relationships), default: []].append(
                 rule.name)
         }
         var known: [Question: Bool] = [:]

@@ -149,7 +149,7 @@ package enum StoreCheck {
                 guard let setting = maker.rollup, maker.entity.folded != source.name.folded else { return nil }
                 let lost = try [maker.entity, setting.target].compactMap { try reader.entity(named: $0)?.name }.first {
                     try $0 != source.name
-                        && reader.deletes(from: source.name, rule.relationships.request, canReach: $0, changing: [])
+                        && reader.deletes(from: source.name, rule.relationships, canReach: $0, changing: [])
                 }
                 return lost.map {
                     Diagnostic(

@@ -50,7 +50,7 @@ import Testing
             rule.maxAge = MaxAge(written: "90d")
             rule.maxAge.days = 90
             var youngest = MaxAge(written: "\(hours)h")
-            youngest.hours = hours
+            youngest.seconds = Int128(hours) * 3600
             rule.bound = SizeBound(.rows(wanted), neverYoungerThan: youngest)
         }
         try rule.bound(asOf: PriceFile.now, zone: .utc, in: file.reader())
@@ -106,7 +106,7 @@ import Testing
             (rule.entity, rule.dateAttribute, rule.dateFormat) = ("tick", "at", .unixSeconds)
             rule.maxAge.days = 30
             var youngest = MaxAge(written: "1h")
-            youngest.hours = 1
+            youngest.seconds = 3600
             rule.bound = SizeBound(.bytes(goal), neverYoungerThan: youngest)
         }
         try rule.bound(asOf: PriceFile.now, zone: .utc, in: file.reader())

@@ -54,7 +54,7 @@ import Testing
 
     static func maxAge(days: Int) -> MaxAge {
         var age = MaxAge(written: "\(days)d")
-        age.days = days
+        age.days = Int128(days)
         return age
     }
 

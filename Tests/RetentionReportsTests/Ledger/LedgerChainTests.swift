@@ -212,7 +212,7 @@ struct LedgerChainTests {
 
     private func age(days: Int) -> MaxAge {
         var age = MaxAge(written: "\(days)d")
-        age.days = days
+        age.days = Int128(days)
         return age
     }
 
