@@ -9,10 +9,7 @@ enum CanonicalText {
 
     /// A text in double quotes that both JSON and YAML read.
     static func text(_ text: String) -> String {
-        let isPlain = text.utf8.allSatisfy {
-            (0x20..<0x7F).contains($0) && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\")
-        }
-        if isPlain { return "\"\(text)\"" }
+        if text.isPlainASCII, !text.utf8.contains(where: "\"\\".utf8.contains) { return "\"\(text)\"" }
         var quoted = "\""
         for scalar in text.unicodeScalars {
             switch scalar {
@@ -21,8 +18,7 @@ enum CanonicalText {
             case _
             where scalar.value < 0x20 || (0x7F...0xA0).contains(scalar.value)
                 || [0x2028, 0x2029, 0xFEFF, 0xFFFE, 0xFFFF].contains(scalar.value):
-                let digits = String(scalar.value, radix: 16)
-                quoted += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+                quoted += "\\u" + scalar.value.padded(4, radix: 16)
             default: quoted.unicodeScalars.append(scalar)
             }
         }
@@ -65,8 +61,7 @@ enum CanonicalText {
     static func read<Part>(_ record: String, _ part: (inout PolicyBuilder, YAMLNode) -> Part?) -> Part? {
         let text = PolicyText(bytes: Array(record.utf8), path: "")
         guard text.mistake == nil, let root = YAMLReader.read(text).root else { return nil }
-        var reader = SettingReader(baseFolder: "/")
-        reader.isRecord = true
+        let reader = SettingReader(baseFolder: "/", isRecord: true)
         var builder = PolicyBuilder(reader: reader, source: text.source)
         let found = part(&builder, root)
         return builder.reader.diagnostics.isEmpty ? found : nil

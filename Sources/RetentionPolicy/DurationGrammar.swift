@@ -86,9 +86,7 @@ struct DurationGrammar {
             guard units.contains(unit) else { throw unusable(unit, in: text) }
             total += Int128(amount) * unit.meanMilliseconds
         }
-        if total == 0 {
-            throw DurationMistake("'\(text)' is zero: it must be greater than zero")
-        }
+        if total == 0 { throw DurationMistake("'\(text)' is zero: it must be greater than zero") }
         if total > Self.longestYears * DurationUnit.years.meanMilliseconds { throw tooLong(text) }
         return parts
     }
@@ -102,9 +100,7 @@ struct DurationGrammar {
             let amount = try takeNumber(&rest, of: text)
             let name = rest.prefix { $0.isLetter }
             rest = rest.dropFirst(name.count)
-            if name.isEmpty {
-                throw rest.isEmpty ? missingUnit(text) : unreadable(text)
-            }
+            if name.isEmpty { throw rest.isEmpty ? missingUnit(text) : unreadable(text) }
             if name == "m" || name == "M" {
                 ambiguous = parts.count
                 parts.append((.minutes, amount))
@@ -175,12 +171,8 @@ struct DurationGrammar {
     }
 
     private func unknownUnit(_ name: String, of text: String) -> DurationMistake {
-        let list = unitList
-        if let suggestion = suggestion(for: text) {
-            return DurationMistake(
-                "'\(name)' in '\(text)' is not a unit; did you mean \(suggestion)? The units are \(list)")
-        }
-        return DurationMistake("'\(name)' in '\(text)' is not a unit; the units are \(list)")
+        let meant = suggestion(for: text).map { "did you mean \($0)? The" } ?? "the"
+        return DurationMistake("'\(name)' in '\(text)' is not a unit; \(meant) units are \(unitList)")
     }
 
     private func unusable(_ unit: DurationUnit, in text: String) -> DurationMistake {
@@ -216,7 +208,8 @@ struct DurationGrammar {
         DurationMistake("'\(text)' is more than 10,000 years, the longest that can be used")
     }
 
-    private var unitList: String { units.sorted().map(\.symbol).joined(separator: ", ") }
+    /// The units, such as `y, mo, w, d, h, min, s`.
+    var unitList: String { units.sorted().map(\.symbol).joined(separator: ", ") }
 
     private static func spelled(_ parts: [(unit: DurationUnit, amount: Int)]) -> String {
         parts.sorted { $0.unit < $1.unit }.map { "\($0.amount)\($0.unit.symbol)" }.joined()

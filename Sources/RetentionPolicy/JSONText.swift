@@ -1,3 +1,5 @@
+import PriceStore
+
 /// A JSON value whose members keep the order in which they are written, and its text.
 package indirect enum JSONText: Hashable, Sendable, CustomStringConvertible {
     case null
@@ -93,8 +95,7 @@ package indirect enum JSONText: Hashable, Sendable, CustomStringConvertible {
             case "\t": text += "\\t"
             case _ where needsEscape(scalar):
                 for unit in UTF16.encode(scalar) ?? UTF16.encodedReplacementCharacter {
-                    let digits = String(unit, radix: 16)
-                    text += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+                    text += "\\u" + unit.padded(4, radix: 16)
                 }
             default: text.unicodeScalars.append(scalar)
             }

@@ -9,9 +9,8 @@ package struct Policy: Sendable {
     /// The files for each of which the policy is carried out; nil: ``store`` is the only one.
     package var stores: StorePattern?
     /// Whether ``store`` is one file of a pattern, so that its ledger knows other stores too.
-    package var isOneOfMany = false
-    /// The stores as written: the pattern with what it leaves out if ``store`` is one of its files.
-    package var storesAsWritten: String { patternText ?? store.written }
+    package var isOneOfMany: Bool { patternText != nil }
+    /// The pattern of whose files ``store`` is one, with what it leaves out; nil: it is of none.
     var patternText: String?
     /// The zone of calendar units and of dates without a zone.
     package var timezone: CalendarZone = .utc
@@ -72,7 +71,7 @@ package struct Policy: Sendable {
         /// The location as the user wrote it, for reports.
         package var written: String
         /// How long the job waits for a locked store.
-        package var busyTimeout: Duration
+        package var busyTimeout = Duration.seconds(5)
         /// A compiled model for a Core Data store that does not contain its own: the absolute path of a `.mom` file or a `.momd` folder;
         /// nil: the model in the store.
         package var model: String?
@@ -82,13 +81,9 @@ package struct Policy: Sendable {
         package var maxReplicationLag: Duration?
         package var mark: Mark
 
-        package init(
-            _ kind: StoreKind, written: String, busyTimeout: Duration = .seconds(5), model: String? = nil, mark: Mark
-        ) {
+        package init(_ kind: StoreKind, written: String, mark: Mark) {
             self.kind = kind
             self.written = written
-            self.busyTimeout = busyTimeout
-            self.model = model
             self.mark = mark
         }
     }
@@ -102,12 +97,6 @@ package struct Policy: Sendable {
         package var format: Format = .text
         /// Nil: info, or warning on a terminal.
         package var level: Level?
-
-        package init(file: String? = nil, format: Format = .text, level: Level? = nil) {
-            self.file = file
-            self.format = format
-            self.level = level
-        }
     }
 }
 

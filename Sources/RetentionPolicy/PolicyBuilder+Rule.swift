@@ -104,7 +104,8 @@ extension PolicyBuilder {
     private mutating func thin(_ group: SettingGroup) -> Rule.ThinSetting? {
         var setting = Rule.ThinSetting(per: group.texts("per"), pick: pick(group), tiers: [])
         var former: (key: String, tier: Rule.ThinSetting.Tier)?
-        for (key, unit) in Rule.ThinSetting.units {
+        for unit in CalendarUnit.allCases {
+            let key = unit.tierName
             guard let mark = group[key]?.mark, group[key]?.value != nil else { continue }
             let tier = Rule.ThinSetting.Tier(unit, age: group.age(key))
             setting.tiers.append(tier)
@@ -117,9 +118,8 @@ extension PolicyBuilder {
             // Weeks do not divide a month, so the pick of a month need not be the pick of a week.
             if unit != .week { former = (key, tier) }
         }
-        let hasMistake = Rule.ThinSetting.units.contains { group[$0.key] != nil }
-        if setting.tiers.isEmpty, !hasMistake, group.misspelt.isEmpty {
-            let keys = Rule.ThinSetting.units.map(\.key)
+        let keys = CalendarUnit.allCases.map(\.tierName)
+        if setting.tiers.isEmpty, !keys.contains(where: { group[$0] != nil }), group.misspelt.isEmpty {
             reader.report(group.mark, "'thin' needs a tier: \(keys.listed("or"))")
         }
         return setting.tiers.isEmpty ? nil : setting

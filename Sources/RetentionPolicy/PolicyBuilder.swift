@@ -12,24 +12,15 @@ struct PolicyBuilder {
         inheritDefaults(&file)
         reader.require(PolicyKey.file, in: file)
 
-        var rules = file.list("rules").compactMap { setting -> Rule? in
-            guard case .group(let group) = setting.value else { return nil }
-            return rule(group)
-        }
+        var rules = file.groups("rules").compactMap { rule($0) }
         for rule in rules {
             checkPattern(rule)
             checkAges(rule)
         }
-        checkNames(file.list("rules"), of: "rule")
-        let holds = file.list("holds").compactMap { setting -> Hold? in
-            guard case .group(let group) = setting.value else { return nil }
-            return hold(group)
-        }
-        checkNames(file.list("holds"), of: "hold")
-        let pending = file.list("pending").compactMap { setting -> PendingSource? in
-            guard case .group(let group) = setting.value else { return nil }
-            return pendingSource(group)
-        }
+        checkNames(file.groups("rules"), of: "rule")
+        let holds = file.groups("holds").compactMap { hold($0) }
+        checkNames(file.groups("holds"), of: "hold")
+        let pending = file.groups("pending").compactMap { pendingSource($0) }
         let store = storeLocation(file)
         let archive = archive(file, of: store)
 
@@ -119,11 +110,10 @@ struct PolicyBuilder {
         return rule
     }
 
-    private mutating func checkNames(_ entries: [Setting], of kind: String) {
+    private mutating func checkNames(_ entries: [SettingGroup], of kind: String) {
         var places: [String: Mark] = [:]
         for entry in entries {
-            guard case .group(let group) = entry.value, let name = group.text("name"), let mark = group["name"]?.mark
-            else { continue }
+            guard let name = entry.text("name"), let mark = entry["name"]?.mark else { continue }
             if let first = places[name] {
                 reader.report(
                     mark, "another \(kind) is already named '\(name)', at line \(first.line); names are unique")

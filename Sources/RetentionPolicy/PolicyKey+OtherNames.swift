@@ -45,8 +45,8 @@ extension PolicyKey {
     ]
 
     /// Tiers as backup programs name them, with a number of copies.
-    private static let tierNames = Rule.ThinSetting.units.map {
-        ("thin: { \($0.key): forever } beside max_age", "keep" + $0.key)
+    private static let tierNames = CalendarUnit.allCases.map {
+        ("thin: { \($0.tierName): forever } beside max_age", "keep" + $0.tierName)
     }
 
     private static let schedule =

@@ -177,8 +177,8 @@ extension PolicyKey {
             ),
             PolicyKey("price", .text, "The attribute of the price, for ohlc"),
         ]
-        + Rule.ThinSetting.units.map { key, unit in
-            PolicyKey(key, .wordOr(["forever"], .age), "How long one row of each \(unit.rawValue) is kept")
+        + CalendarUnit.allCases.map { unit in
+            PolicyKey(unit.tierName, .wordOr(["forever"], .age), "How long one row of each \(unit.rawValue) is kept")
         }
 
     static let rollup: [PolicyKey] = [

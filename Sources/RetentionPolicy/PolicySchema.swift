@@ -211,9 +211,8 @@ extension PolicyShape {
     /// The units of a length of time, or the form of a date; nil: it is neither.
     fileprivate var unitText: String? {
         switch self {
-        case .age, .ages: MaxAge.grammar.unitText
-        case .duration(let milliseconds):
-            PolicyDuration.grammar(allowsMilliseconds: milliseconds).unitText
+        case .age, .ages: MaxAge.grammar.unitList
+        case .duration(let milliseconds): PolicyDuration.grammar(allowsMilliseconds: milliseconds).unitList
         case .wordOr(_, let other): other.unitText
         default: nil
         }
@@ -227,7 +226,4 @@ extension DurationGrammar {
         let parts = units.sorted().map { "(?:\(number)\($0.symbol))?" }.joined()
         return "^(?=.*[1-9])\(parts)$"
     }
-
-    /// The units, such as `y, mo, w, d, h, min, s`.
-    fileprivate var unitText: String { units.sorted().map(\.symbol).joined(separator: ", ") }
 }

@@ -1,3 +1,5 @@
+import PriceStore
+
 /// The bytes of a policy file as text, with the positions of its lines.
 struct PolicyText {
     /// The bytes for the YAML parser, without a byte order mark.
@@ -84,19 +86,15 @@ struct PolicyText {
 
     /// Why a character is not allowed; nil: it is. YAML allows no control characters except tab and line ends.
     private static func complaint(about scalar: Unicode.Scalar) -> String? {
+        var digits: String { scalar.value.padded(4, radix: 16).uppercased() }
         switch scalar.value {
         case 0: return "the file has a NUL byte here: it is not a text file"
         case 0x09, 0x0A, 0x0D, 0x85: return nil
         case 0x01..<0x20, 0x7F..<0xA0:
-            return "a control character (U+\(hexadecimal(scalar))) cannot be used in a policy"
+            return "a control character (U+\(digits)) cannot be used in a policy"
         case 0xFEFF: return "a byte order mark is allowed only at the beginning of the file"
-        case 0xFFFE, 0xFFFF: return "the character U+\(hexadecimal(scalar)) cannot be used in a policy"
+        case 0xFFFE, 0xFFFF: return "the character U+\(digits) cannot be used in a policy"
         default: return nil
         }
-    }
-
-    private static func hexadecimal(_ scalar: Unicode.Scalar) -> String {
-        let digits = String(scalar.value, radix: 16, uppercase: true)
-        return String(repeating: "0", count: max(0, 4 - digits.count)) + digits
     }
 }

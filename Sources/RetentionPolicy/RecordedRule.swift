@@ -162,10 +162,7 @@ extension RecordedRule {
         if !thin.per.isEmpty { members.append(("per", CanonicalText.list(thin.per.sorted().map(CanonicalText.text)))) }
         if thin.pick != .last { members.append(("pick", CanonicalText.text(thin.pick.word))) }
         if let price = thin.pick.price { members.append(("price", CanonicalText.text(price))) }
-        for (key, unit) in Rule.ThinSetting.units {
-            guard let tier = thin.tiers.first(where: { $0.unit == unit }) else { continue }
-            members.append((key, CanonicalText.text(tier.age?.canonical ?? "forever")))
-        }
+        members += thin.tiers.map { ($0.unit.tierName, CanonicalText.text($0.age?.canonical ?? "forever")) }
         return CanonicalText.object(members)
     }
 }

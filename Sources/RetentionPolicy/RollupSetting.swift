@@ -107,8 +107,7 @@ extension Rule.RollupSetting {
         if let price { members.append(("price", text(price))) } else { members.append(("from", text("candles"))) }
         if let volume { members.append(("volume", text(volume))) }
         let minutes = sessionStart / 60
-        func digits(_ number: Int) -> String { (number < 10 ? "0" : "") + String(number) }
-        let start = "\(digits(minutes / 60)):\(digits(minutes % 60))"
+        let start = "\((minutes / 60).padded(2)):\((minutes % 60).padded(2))"
         let session = [("zone", text(zone.identifier)), ("start", text(start))]
         members.append(("session", CanonicalText.object(session)))
         if allowsNonPositive { members.append(("allow_non_positive", "true")) }

@@ -162,17 +162,13 @@ package struct Rule: Sendable {
 
         /// The attributes that determine which rows are kept, besides the date.
         package var names: [String] { per + [pick.price].compactMap(\.self) }
-
-        /// The unit of each tier's key, smallest first.
-        static let units = CalendarUnit.allCases.map { (key: $0.tierName, unit: $0) }
     }
 
     /// What is wrong with the tiers of ``thin`` if rows have an age. Each tier must be able to keep a row that nothing else keeps.
     package func thinMistakes(with age: MaxAge, zone: CalendarZone) -> [Diagnostic] {
         (thin?.tiers ?? []).compactMap { tier in
-            guard let tierAge = tier.age, age.isAtLeast(tierAge, isUTC: zone.isUTC),
-                let key = ThinSetting.units.first(where: { $0.unit == tier.unit })?.key
-            else { return nil }
+            guard let tierAge = tier.age, age.isAtLeast(tierAge, isUTC: zone.isUTC) else { return nil }
+            let key = tier.unit.tierName
             return Diagnostic(
                 at: marks.value("thin.\(key)"),
                 "'\(key)' must be longer than 'max_age' (\(age.written)); younger rows are kept anyway")
@@ -195,15 +191,6 @@ package struct Rule: Sendable {
         package var maxSilence: MaxAge?
         /// The minimum of the default of ``maxSilence``.
         package static let silence = Duration.seconds(7 * 86_400)
-
-        package init(
-            maxRows: Int? = nil, maxFraction: Double? = nil, maxLateRows: Int? = nil, maxSilence: MaxAge? = nil
-        ) {
-            self.maxRows = maxRows
-            self.maxFraction = maxFraction
-            self.maxLateRows = maxLateRows
-            self.maxSilence = maxSilence
-        }
     }
 }
 

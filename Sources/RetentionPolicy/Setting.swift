@@ -112,6 +112,11 @@ struct SettingGroup: Sendable {
         if case .list(let items) = settings[key]?.value { items } else { [] }
     }
 
+    /// The mappings of a list.
+    func groups(_ key: String) -> [SettingGroup] {
+        list(key).compactMap { if case .group(let group) = $0.value { group } else { nil } }
+    }
+
     func texts(_ key: String) -> [String] {
         list(key).compactMap { if case .text(let text) = $0.value { text } else { nil } }
     }

@@ -117,9 +117,10 @@ extension SettingReader {
                         ? "rows that never expire need no rule" : PolicyKey.age(for: text).map { "write \($0)" })
             }
         case .duration(let milliseconds):
-            switch PolicyDuration.parse(text, allowsMilliseconds: milliseconds) {
-            case .success(let duration): return .duration(duration)
-            case .failure(let mistake): throw Complaint(message: mistake.message)
+            do throws(DurationMistake) {
+                return .duration(try PolicyDuration.parse(text, allowsMilliseconds: milliseconds))
+            } catch {
+                throw Complaint(message: error.message)
             }
         case .date:
             if let instant = Instant(iso8601: text, zone: zone) { return .instant(instant) }

@@ -13,8 +13,6 @@ struct SettingReader {
     var isRecord = false
     private(set) var diagnostics: Set<Diagnostic> = []
 
-    init(baseFolder: String) { self.baseFolder = baseFolder }
-
     /// Reports a mistake. The same mistake is reported once, even if an alias or `defaults` repeats it.
     mutating func report(_ mark: Mark, _ message: String) { report(Diagnostic(at: mark, message)) }
 

@@ -44,7 +44,7 @@ extension Policy {
     package func forStore(_ path: String) -> Policy {
         guard let stores else { return self }
         var policy = self
-        (policy.stores, policy.isOneOfMany) = (nil, true)
+        policy.stores = nil
         policy.patternText = ([stores.written] + stores.except.sorted().map { "except \($0)" }).joined(separator: " ")
         policy.store.kind = .file(path)
         policy.store.written = stores.display(path)

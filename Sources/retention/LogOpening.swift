@@ -58,9 +58,8 @@ struct LogOpening {
     ///
     /// - Throws: ``StoreError`` of kind `cannotCreate` if the log file cannot be opened.
     func open(_ console: Console) throws -> Log {
-        let settings = settings ?? Policy.LogSettings()
-        let level = Logger.Level(rawValue: (self.level ?? settings.level ?? .info).rawValue) ?? .info
-        let format = format ?? settings.format
+        let level = Logger.Level(rawValue: (self.level ?? settings?.level ?? .info).rawValue) ?? .info
+        let format = format ?? settings?.format ?? .text
         let clock: @Sendable () -> Instant = { SystemClock.now() }
         let standardError = LogSink { bytes in
             guard let width = console.errorWidth, format == .text else { return console.diagnose(bytes: bytes) }
@@ -69,11 +68,11 @@ struct LogOpening {
         }
         // On a terminal the report is enough. Details are for files and the journal.
         let isWatched =
-            console.isErrorTerminal && format == .text && self.level == nil && settings.level == nil && !isVerbose
-        let showsWarningsOnly = isQuiet || isWatched || settings.file != nil
+            console.isErrorTerminal && format == .text && self.level == nil && settings?.level == nil && !isVerbose
+        let showsWarningsOnly = isQuiet || isWatched || settings?.file != nil
         var handlers: [any LogHandler] = []
         var log = Log(logger: Logger(label: "retention") { _ in SwiftLogNoOpLogHandler() })
-        if let path = settings.file, !isDryRun {
+        if let path = settings?.file, !isDryRun {
             let sink = try LogSink.file(path: path)
             let handler = LineLogHandler(format, sink: sink, level: level, clock: clock)
             handlers.append(handler)
@@ -83,7 +82,7 @@ struct LogOpening {
         log.isSilent = showsWarningsOnly && reportsText && console.isOneStream
         if !log.isSilent {
             let shown = showsWarningsOnly ? max(level, .warning) : level
-            let format = settings.file == nil ? format : .text
+            let format = settings?.file == nil ? format : .text
             handlers.append(LineLogHandler(format, sink: standardError, level: shown, clock: clock))
         }
         guard !handlers.isEmpty else { return log }

@@ -240,9 +240,10 @@ enum OptionValue {
     }
 
     static func duration(_ text: String, option: String) throws(CommandFailure) -> Duration {
-        switch PolicyDuration.parse(text) {
-        case .success(let duration): return duration
-        case .failure(let mistake): throw .usage("\(option): \(mistake.message)", hint: "write it as 90s or 10min")
+        do throws(DurationMistake) {
+            return try PolicyDuration.parse(text)
+        } catch {
+            throw .usage("\(option): \(error.message)", hint: "write it as 90s or 10min")
         }
     }
 

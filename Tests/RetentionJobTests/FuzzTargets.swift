@@ -40,8 +40,8 @@ enum FuzzTarget: String, CaseIterable {
     }
 
     private static func duration(_ text: String) {
-        _ = PolicyDuration.parse(text)
-        _ = PolicyDuration.parse(text, allowsMilliseconds: true)
+        _ = try? PolicyDuration.parse(text)
+        _ = try? PolicyDuration.parse(text, allowsMilliseconds: true)
         guard var age = try? MaxAge(parsing: text) else { return }
         for zone in zones {
             for align in [nil, .hour, .day, .week, .month] as [CalendarUnit?] {

@@ -51,7 +51,7 @@ struct PolicySchemaTests {
     @Test(arguments: [("duration", false), ("short_duration", true)])
     func durationsAreReadByBoth(definition: String, milliseconds: Bool) throws {
         let result = try Self.compare(definition) {
-            (try? PolicyDuration.parse($0, allowsMilliseconds: milliseconds).get()) != nil
+            (try? PolicyDuration.parse($0, allowsMilliseconds: milliseconds)) != nil
         }
         #expect(result.disagreements == [] && result.readCount > 100)
     }

@@ -159,10 +159,7 @@ extension DecimalNumber: CustomStringConvertible {
     /// The number as a server reads and writes it.
     package var description: String {
         func digits(_ groups: some Sequence<UInt32>) -> String {
-            groups.map { group in
-                let text = String(group)
-                return String(repeating: "0", count: Self.digitsPerGroup - text.count) + text
-            }.joined()
+            groups.map { $0.padded(Self.digitsPerGroup) }.joined()
         }
         let whole = digits(groups[fraction...].reversed()).drop { $0 == "0" }
         let rest = digits(groups[..<fraction].reversed()).prefix(scale)

@@ -55,10 +55,10 @@ extension CivilDate: CustomStringConvertible {
     }
 }
 
-extension Int {
+extension BinaryInteger {
     /// The text of a non-negative number, with leading zeros up to a number of digits.
-    package func padded(_ digits: Int) -> String {
-        let text = String(self)
+    package func padded(_ digits: Int, radix: Int = 10) -> String {
+        let text = String(self, radix: radix)
         return String(repeating: "0", count: Swift.max(0, digits - text.utf8.count)) + text
     }
 }

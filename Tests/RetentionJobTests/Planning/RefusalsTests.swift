@@ -281,7 +281,7 @@ import Testing
             [.relationshipDenied, .notArchivable, .wouldEmptyEntity, .tooManyRows, .tooLargeFraction]
         ) {
             $0.survey.leavesReadableRows = false
-            $0.rule.limits = Rule.Limits(maxRows: 1, maxFraction: 0.01)
+            ($0.rule.limits.maxRows, $0.rule.limits.maxFraction) = (1, 0.01)
             $0.survey.related.obstacles = [obstacle(.restrict)]
             $0.doubts.archiveObstacle = "there is no archive"
         },

@@ -115,7 +115,7 @@ struct ReviewTests {
         // Of a policy with mistakes only the names were read.
         var policy = Sample.policy(["gold", "silver", "tin"])
         policy.mistakes = .missing(path: "")
-        for index in policy.rules.indices { policy.rules[index].limits = .init() }
+        for index in policy.rules.indices { policy.rules[index].limits.maxFraction = nil }
         let table = Review(plan: plan, runs: [night], policy: policy)
         let places = table.ruleTable.columns.indices.filter {
             ["Max age", "Date"].contains(table.ruleTable.columns[$0].heading)
