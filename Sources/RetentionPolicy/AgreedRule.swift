@@ -48,7 +48,9 @@ package struct AgreedRule: Hashable, Sendable {
     }
 
     /// The stores of a policy as written, as JSON.
-    package static func store(of policy: Policy) -> String { CanonicalText.text(policy.patternText ?? policy.store.written) }
+    package static func store(of policy: Policy) -> String {
+        CanonicalText.text(policy.patternText ?? policy.store.written)
+    }
 
     /// Whether what another rule keeps may depend on this one, or the reverse: both may have the same table, and one of them keeps rows.
     package func isBeside(_ other: AgreedRule) -> Bool {

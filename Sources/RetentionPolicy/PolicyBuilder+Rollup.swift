@@ -16,9 +16,10 @@ extension PolicyBuilder {
             return nil
         }
         let session = group.group("session")
-        var setting = Rule.RollupSetting(target: target, length: length, per: group.texts("per"), zone: reader.zone)
-        if case .zone(let zone) = session?["zone"]?.value { setting.zone = zone }
-        setting.sessionStart = session?.integer("start") ?? 0
+        var zone = reader.zone
+        if case .zone(let own) = session?["zone"]?.value { zone = own }
+        let buckets = CandleBuckets(length, zone: zone, sessionStart: session?.integer("start") ?? 0)
+        var setting = Rule.RollupSetting(target: target, buckets: buckets, per: group.texts("per"))
         setting.price = group.text("price")
         setting.volume = group.text("volume")
         setting.allowsNonPositive = group.flag("allow_non_positive") ?? false
@@ -132,8 +133,8 @@ extension PolicyBuilder {
         var (least, written) = (rule.maxAge, rule.maxAge.written)
         if other.rollup == nil {
             // The time of a candle is the start of its bucket, and `align` keeps rows for up to one unit more.
-            least.add(setting.length)
-            written += " and 'every' (\(setting.length.written))"
+            least.add(setting.buckets.length)
+            written += " and 'every' (\(setting.buckets.length.written))"
             if let align = rule.align {
                 least.add(.unit(align))
                 written += " and 'align' (1 \(align.rawValue))"
@@ -167,13 +168,14 @@ extension PolicyBuilder {
         }
         if !setting.buckets.divide(longer.buckets) {
             let reason =
-                setting.length.divides(longer.length)
+                setting.buckets.length.divides(longer.buckets.length)
                 ? "their sessions begin at different times"
-                : setting.length == longer.length
-                    ? "they are not longer" : "\(setting.length.written) does not divide it"
+                : setting.buckets.length == longer.buckets.length
+                    ? "they are not longer" : "\(setting.buckets.length.written) does not divide it"
             reader.report(
                 other.marks.value("rollup.every"),
-                "candles of \(longer.length.written) cannot be made from those of the rule '\(rule.name)': \(reason)")
+                "candles of \(longer.buckets.length.written) cannot be made from those of the rule '\(rule.name)': \(reason)"
+            )
         }
     }
 }

@@ -5,30 +5,17 @@ extension Rule {
     package struct RollupSetting: Hashable, Sendable {
         /// The entity of the candles.
         package var target: String
-        package var length: CandleBuckets.Length
+        package var buckets: CandleBuckets
         /// The groups. If the rows are candles, the groups are those of the rule that makes them, unless the policy names others.
         package var per: [String]
         /// The attribute of the price; nil: the rows are candles.
         package var price: String?
         package var volume: String?
-        /// The zone of the session's start.
-        package var zone: CalendarZone
-        /// Seconds after midnight.
-        package var sessionStart = 0
         package var allowsNonPositive = false
         /// The target's names of the fields, where they are not the usual ones.
         package var names = CandleNames()
         /// The names of the fields in the rows, if these are candles.
         package var sourceNames = CandleNames()
-
-        package init(target: String, length: CandleBuckets.Length, per: [String] = [], zone: CalendarZone = .utc) {
-            self.target = target
-            self.length = length
-            self.per = per
-            self.zone = zone
-        }
-
-        package var buckets: CandleBuckets { CandleBuckets(length, zone: zone, sessionStart: sessionStart) }
 
         /// The target's attributes that identify a candle.
         package var key: [String] { per.map { names[group: $0] } + [names[.time]] }
@@ -102,13 +89,13 @@ extension Rule.RollupSetting {
     /// The setting as the ledger records it: everything that determines the candles.
     var canonical: String {
         func text(_ value: String) -> String { CanonicalText.text(value) }
-        var members = [("into", text(target)), ("every", text(length.written))]
+        var members = [("into", text(target)), ("every", text(buckets.length.written))]
         if !per.isEmpty { members.append(("per", CanonicalText.list(per.sorted().map(text)))) }
         if let price { members.append(("price", text(price))) } else { members.append(("from", text("candles"))) }
         if let volume { members.append(("volume", text(volume))) }
-        let minutes = sessionStart / 60
+        let minutes = buckets.sessionStart / 60
         let start = "\((minutes / 60).padded(2)):\((minutes % 60).padded(2))"
-        let session = [("zone", text(zone.identifier)), ("start", text(start))]
+        let session = [("zone", text(buckets.zone.identifier)), ("start", text(start))]
         members.append(("session", CanonicalText.object(session)))
         if allowsNonPositive { members.append(("allow_non_positive", "true")) }
         let columns = names.others.filter { $0.key != $0.value }.sorted { $0.key < $1.key }

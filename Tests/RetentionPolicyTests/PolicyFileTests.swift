@@ -164,14 +164,15 @@ struct PolicyFileTests {
     @Test func readsWhatRowsBecome() throws {
         let rules = try everything().rules
         let newYork = try #require(CalendarZone(identifier: "America/New_York"))
-        var quotes = Rule.RollupSetting(target: "bar", length: .minutes(15), per: ["symbol"], zone: newYork)
-        (quotes.price, quotes.volume, quotes.sessionStart) = ("bid", "size", 61_200)
-        quotes.allowsNonPositive = true
+        func buckets(_ length: CandleBuckets.Length) -> CandleBuckets {
+            CandleBuckets(length, zone: newYork, sessionStart: 61_200)
+        }
+        var quotes = Rule.RollupSetting(target: "bar", buckets: buckets(.minutes(15)), per: ["symbol"])
+        (quotes.price, quotes.volume, quotes.allowsNonPositive) = ("bid", "size", true)
         quotes.names = CandleNames(["open": "o", "symbol": "instrument"])
         #expect(rules[2].rollup == quotes && !quotes.isFromCandles && rules[1].rollup == nil)
         // Groups and names are those of the candles.
-        var bars = Rule.RollupSetting(target: "bar_1d", length: .unit(.day), per: ["instrument"], zone: newYork)
-        bars.sessionStart = 61_200
+        var bars = Rule.RollupSetting(target: "bar_1d", buckets: buckets(.unit(.day)), per: ["instrument"])
         bars.sourceNames = quotes.names
         #expect(rules[3].rollup == bars && bars.isFromCandles)
     }
@@ -180,7 +181,8 @@ struct PolicyFileTests {
         let text = PolicyFixtures.text(
             top: "timezone: Europe/Berlin", rule: ["rollup: { into: a, every: 1w, price: b }"])
         let rollup = try #require(try PolicyFixtures.read(text).rules[0].rollup)
-        #expect(rollup.zone.identifier == "Europe/Berlin" && rollup.sessionStart == 0 && rollup.per.isEmpty)
+        #expect(
+            rollup.buckets.zone.identifier == "Europe/Berlin" && rollup.buckets.sessionStart == 0 && rollup.per.isEmpty)
         #expect(rollup.volume == nil && !rollup.allowsNonPositive && rollup.names == CandleNames())
     }
 
@@ -193,9 +195,9 @@ struct PolicyFileTests {
     @Test(arguments: lengths)
     func candlesAreOfTheseLengths(_ written: String, _ length: CandleBuckets.Length) throws {
         let rule = try PolicyFixtures.rule("rollup: { into: a, every: \(written), price: b }")
-        #expect(rule.rollup?.length == length)
+        #expect(rule.rollup?.buckets.length == length)
         let again = try PolicyFixtures.rule("rollup: { into: a, every: \(length.written), price: b }")
-        #expect(again.rollup?.length == length)
+        #expect(again.rollup?.buckets.length == length)
     }
 
     @Test(arguments: ["1s", "59s", "7min", "25h", "2d", "2w", "2mo", "2y", "1d1h", "1mo1d"])

@@ -10,7 +10,9 @@ struct RuleOrderTests {
             var rule = Rule(
                 name: name, entity: entity, dateAttribute: "at", maxAge: MaxAge(written: "1d"),
                 marks: Marks(whole: Mark(line: 1, column: 1)))
-            rule.rollup = target.map { Rule.RollupSetting(target: $0, length: .minutes(1)) }
+            rule.rollup = target.map {
+                Rule.RollupSetting(target: $0, buckets: CandleBuckets(.minutes(1), zone: .utc), per: [])
+            }
             return rule
         }.inOrder.map(\.name)
     }

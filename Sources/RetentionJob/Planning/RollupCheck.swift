@@ -102,11 +102,13 @@ struct RollupCheck {
         let isDay = type == "date"
         guard format == .unixDays || format == .yyyymmdd || isDay || format.datePattern?.isDay == true else { return }
         let name = isDay ? "the type date" : format.rawValue
-        if case .minutes = setting.length {
+        if case .minutes = rollup.buckets.length {
             report("rollup.every", "\(name) has whole days only; 'every' must be at least 1d")
-        } else if setting.sessionStart != 0 || setting.zone != (format == .unixDays ? .utc : rollup.date.zone) {
+        } else if rollup.buckets.sessionStart != 0
+            || rollup.buckets.zone != (format == .unixDays ? .utc : rollup.date.zone)
+        {
             report(
-                setting.sessionStart != 0 || rule.marks.keys["rollup.session"] != nil
+                rollup.buckets.sessionStart != 0 || rule.marks.keys["rollup.session"] != nil
                     ? "rollup.session" : "rollup.every",
                 "\(name) has whole days of \(format == .unixDays ? "UTC" : "timezone"); the session must begin "
                     + "with them")
@@ -115,10 +117,10 @@ struct RollupCheck {
 
     /// Whether each candle begins on a whole hour of the clocks by which the dates are written.
     private var beginsOnWholeHours: Bool {
-        if case .minutes(let minutes) = setting.length, minutes % 60 != 0 { return false }
+        if case .minutes(let minutes) = rollup.buckets.length, minutes % 60 != 0 { return false }
         let years = CandleBuckets.checkedYears
-        return setting.sessionStart % 3600 == 0
-            && [setting.zone, rollup.date.zone].allSatisfy { zone in
+        return rollup.buckets.sessionStart % 3600 == 0
+            && [rollup.buckets.zone, rollup.date.zone].allSatisfy { zone in
                 zone.offsetPieces(from: years.lowerBound, to: years.upperBound).allSatisfy { $0.offset % 3600 == 0 }
             }
     }
