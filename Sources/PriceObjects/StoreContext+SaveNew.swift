@@ -78,8 +78,7 @@ extension StoreContext {
                 entity: entity, rows: rows, onConflict: onConflict)
         else { return nil }
         var result = SaveResult()
-        result.savedCount = saved.savedCount
-        result.ignoredCount = saved.ignoredCount
+        (result.savedCount, result.ignoredCount) = (saved, rows.count - saved)
         return result
     }
 }

@@ -65,7 +65,7 @@ extension Rule {
 
     private func startOfCandle(_ cutoff: Instant) -> Instant {
         guard let rollup, cutoff > .distantPast else { return cutoff }
-        return rollup.buckets.lastEnd(at: cutoff)
+        return rollup.buckets.bucket(at: cutoff).lowerBound
     }
 }
 

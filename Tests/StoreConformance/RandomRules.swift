@@ -78,7 +78,7 @@ extension RandomRules {
         let civil = zone.civil(of: instant)
         func two(_ value: Int) -> String { value < 10 ? "0\(value)" : "\(value)" }
         return (
-            "\(civil.year)-\(two(civil.month))-\(two(civil.day))",
+            civil.date.description,
             "\(two(civil.hour)):\(two(civil.minute)):\(two(civil.second))"
         )
     }

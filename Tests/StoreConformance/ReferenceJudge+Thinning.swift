@@ -78,7 +78,7 @@ extension ReferenceJudge {
         let civil = zone.civil(of: instant)
         if unit == .hour {
             let offset = CalendarZone.utc.instant(of: civil).since(instant)
-            return [civil.year, civil.month, civil.day, civil.hour, Int(offset.components.seconds)]
+            return [civil.date.year, civil.date.month, civil.date.day, civil.hour, Int(offset.components.seconds)]
         }
         var day = civil.date
         // Where clocks are set back over midnight, a day that has begun goes on.

@@ -105,7 +105,7 @@ final class PostgresRestoration: ServerArchiveSearch, RestorationWork {
         let table = archive.tables[portion.table]
         let isOwnRowSkipped = isOwnRowSkipped(table, skipped)
         var changed: Set<Int> = []
-        var restored = RestoredReferences()
+        var restored: RestoredReferences = (0, [:])
         for update in table.referenceUpdates {
             let isBlocked = refersToSkipped(table, update, skipped)
             func restore(_ rows: ClosedRange<Int64>) throws -> Bool {

@@ -138,20 +138,18 @@ extension PostgresWriter {
     /// must be inserted one by one.
     package func insert(
         entity: String, rows: [[String: StoreValue]], onConflict: ConflictPolicy
-    ) throws(StoreError) -> RowsInserted? {
+    ) throws(StoreError) -> Int? {
         do {
             let scope = RowScope(try requireTable(entity))
             // The statement does not say which row was not replaced. Rows without values cannot be listed.
             if try rows.contains(where: \.isEmpty) || replaceable(onConflict, scope) != nil { return nil }
-            var inserted = RowsInserted(savedCount: 0, ignoredCount: 0)
+            var savedCount = 0
             try transaction(.normal) {
                 for portion in Self.portions(rows) {
-                    let saved = try insert(portion, scope, onConflict)
-                    inserted.savedCount += saved
-                    inserted.ignoredCount += portion.count - saved
+                    savedCount += try insert(portion, scope, onConflict)
                 }
             }
-            return inserted
+            return savedCount
         } catch {
             // 21000: two rows have the same key, and one statement cannot replace a row twice.
             if (error as? StoreError)?.engineCode != "SQLSTATE 21000" { _ = try refusal(error, entity) }

@@ -105,9 +105,6 @@ package struct RestorableTable: Hashable, Sendable {
     /// The virtual tables that these triggers write. They are out of step if the triggers are skipped.
     package var indexes: [FollowingIndex] = []
 
-    /// Makes an empty count for a table.
-    package init(table: String) { self.table = table }
-
     /// Rows that would be inserted.
     package var restorableCount: Int { archivedCount - presentCount - conflictCount }
 

@@ -54,15 +54,8 @@ package struct RowRefusal: Hashable, Sendable {
         "a row that it refers to is not in the store", lacksRow: true, mayPass: true)
 }
 
-/// The result of restoring the references of a table.
-package struct RestoredReferences {
-    /// Rows with references that were restored.
-    package var changedCount = 0
-    /// Why references of a row stay cleared, as a clause, by the row's number.
-    package var obstacles: [Int64: String] = [:]
-
-    package init() {}
-}
+/// The rows of a table whose references were restored, and why those of others stay cleared, as a clause, by the row's number.
+package typealias RestoredReferences = (changedCount: Int, obstacles: [Int64: String])
 
 /// How an engine finds the children of archived rows, for an undo and for its dry run. Rows are known by their numbers in the archive.
 package protocol ArchiveSearch {

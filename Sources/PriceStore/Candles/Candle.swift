@@ -13,23 +13,9 @@ package struct Candle: Hashable, Sendable {
     package var count: Int64
     package var openTime: CandleTime
     package var closeTime: CandleTime
+}
 
-    /// Makes a candle from its parts.
-    package init(
-        open: CandleNumber, high: CandleNumber, low: CandleNumber, close: CandleNumber, volume: CandleNumber,
-        priceVolume: CandleNumber, count: Int64, openTime: CandleTime, closeTime: CandleTime
-    ) {
-        self.open = open
-        self.high = high
-        self.low = low
-        self.close = close
-        self.volume = volume
-        self.priceVolume = priceVolume
-        self.count = count
-        self.openTime = openTime
-        self.closeTime = closeTime
-    }
-
+extension Candle {
     /// The candle of one price.
     package init(
         price: CandleNumber, volume: CandleNumber = .integer(0), at time: CandleTime

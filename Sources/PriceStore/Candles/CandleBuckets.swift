@@ -39,9 +39,6 @@ package struct CandleBuckets: Hashable, Sendable {
         }
     }
 
-    /// The end of the last bucket that has ended at an instant.
-    package func lastEnd(at instant: Instant) -> Instant { bucket(at: instant).lowerBound }
-
     private func stretch(of unit: CalendarUnit, at instant: Instant) -> Range<Instant> {
         let dayStart = sessionStart > 43_200 ? sessionStart - 86_400 : sessionStart
         let bounds = zone.buckets(of: unit, from: instant, through: instant, dayStart: dayStart)

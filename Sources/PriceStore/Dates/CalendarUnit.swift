@@ -106,7 +106,7 @@ extension CivilDateTime {
     }
 
     private func firstDay(month: Int, moved count: Int) -> CivilDateTime {
-        CivilDateTime(CivilDate(year: year, month: month, day: 1).moved(byMonths: count))
+        CivilDateTime(CivilDate(year: date.year, month: month, day: 1).moved(byMonths: count))
     }
 }
 

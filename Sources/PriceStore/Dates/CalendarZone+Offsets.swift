@@ -9,7 +9,7 @@ extension CalendarZone {
 
     /// The stretches of local time with one offset between two instants, in order; at least one.
     ///
-    /// They follow the rule of ``instant(of:)``: a skipped time belongs to the stretch before the gap, and a time that occurs twice to the
+    /// They follow the rule of ``instant(of:_:)``: a skipped time belongs to the stretch before the gap, and a time that occurs twice to the
     /// later stretch, or to the earlier one.
     package func offsetPieces(
         from start: Instant, to end: Instant, _ occurrence: Occurrence = .last

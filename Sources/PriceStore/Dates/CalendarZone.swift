@@ -57,12 +57,8 @@ public struct CalendarZone: Hashable, Sendable {
         case last
     }
 
-    /// The instant of a local time, as dates are read. A local time that the zone skips uses the offset before the gap. Of a local time
-    /// that occurs twice, the later instant is used.
-    package func instant(of civil: CivilDateTime) -> Instant { instant(of: civil, .last) }
-
-    /// The instant of a local time. If it occurs twice, the occurrence decides.
-    package func instant(of civil: CivilDateTime, _ occurrence: Occurrence) -> Instant {
+    /// The instant of a local time, without an occurrence as dates are read. A local time that the zone skips uses the offset before the gap.
+    package func instant(of civil: CivilDateTime, _ occurrence: Occurrence = .last) -> Instant {
         Instant(
             saturating: Int128(seconds(ofLocal: civil.localSeconds, occurrence)) * 1_000_000
                 + Int128(civil.microsecond))

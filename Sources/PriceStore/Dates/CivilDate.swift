@@ -71,15 +71,6 @@ package struct CivilDateTime: Hashable, Sendable {
     /// 0 to 999,999.
     package var microsecond: Int
 
-    /// Makes a local time from its parts, which are not checked.
-    package init(
-        year: Int, month: Int, day: Int, hour: Int = 0, minute: Int = 0, second: Int = 0, microsecond: Int = 0
-    ) {
-        self.init(
-            CivilDate(year: year, month: month, day: day), hour: hour, minute: minute, second: second,
-            microsecond: microsecond)
-    }
-
     /// Makes a local time from a day and a time of day, which is not checked.
     package init(_ date: CivilDate, hour: Int = 0, minute: Int = 0, second: Int = 0, microsecond: Int = 0) {
         self.date = date
@@ -102,13 +93,6 @@ package struct CivilDateTime: Hashable, Sendable {
     var localSeconds: Int {
         date.dayNumber * 86_400 + hour * 3600 + minute * 60 + second
     }
-
-    /// The year in astronomical numbering.
-    package var year: Int { date.year }
-    /// 1 to 12.
-    package var month: Int { date.month }
-    /// 1 to 31.
-    package var day: Int { date.day }
 }
 
 extension BinaryInteger {

@@ -49,7 +49,7 @@ extension DateEncoding {
     /// The digits of an instant's local day, or local second.
     func digits(of instant: Instant, zone: CalendarZone) -> StoreValue {
         let civil = zone.civil(of: instant)
-        let day = Int64((civil.year * 100 + civil.month) * 100 + civil.day)
+        let day = Int64((civil.date.year * 100 + civil.date.month) * 100 + civil.date.day)
         if self == .yyyymmdd { return .integer(day) }
         return .integer(((day * 100 + Int64(civil.hour)) * 100 + Int64(civil.minute)) * 100 + Int64(civil.second))
     }

@@ -43,20 +43,19 @@ extension DateEncoding {
     /// The values that programs store in this format for "no date": Core Data's distant past and distant future in the `apple_…` formats,
     /// none in others. In nanoseconds they are doubles, because they do not fit an Int64.
     public var sentinels: [StoreValue] {
+        guard let (past, future) = distantDates else { return [] }
+        return [past, future].map { value in Int64(exactly: value).map(StoreValue.integer) ?? .real(value) }
+    }
+
+    private var distantDates: (past: Double, future: Double)? {
         switch self {
-        case .appleSeconds: [.integer(-63_114_076_800), .integer(63_113_904_000)]
-        case .appleNanoseconds: [.real(-63_114_076_800e9), .real(63_113_904_000e9)]
-        default: []
+        case .appleSeconds: (-63_114_076_800, 63_113_904_000)
+        case .appleNanoseconds: (-63_114_076_800e9, 63_113_904_000e9)
+        default: nil
         }
     }
 
-    private func isSentinel(_ value: Double) -> Bool {
-        switch self {
-        case .appleSeconds: value == -63_114_076_800 || value == 63_113_904_000
-        case .appleNanoseconds: value == -63_114_076_800e9 || value == 63_113_904_000e9
-        default: false
-        }
-    }
+    private func isSentinel(_ value: Double) -> Bool { distantDates.map { value == $0 || value == $1 } ?? false }
 
     func readCount(_ value: Int64, _ scale: Scale) -> DateReading {
         if isSentinel(Double(value)) { return .unreadable(.sentinel) }

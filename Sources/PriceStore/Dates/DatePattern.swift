@@ -174,7 +174,7 @@ public struct DatePattern: Hashable, Sendable {
             case .field(.utc, _): return Array("UTC".utf8)
             case .field(let field, _):
                 if let digits = field.digits { return Array(iso[digits]) }
-                let place = field == .monthName ? civil.month - 1 : ((civil.date.dayNumber + 4) % 7 + 7) % 7
+                let place = field == .monthName ? civil.date.month - 1 : ((civil.date.dayNumber + 4) % 7 + 7) % 7
                 return (field.names?[place].utf8).map { [($0.first ?? 0) - 32] + $0.dropFirst() } ?? []
             }
         }

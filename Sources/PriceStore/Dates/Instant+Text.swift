@@ -22,36 +22,20 @@ extension Instant {
 
     func text(separator: String, end: String, shortensFraction: Bool = true) -> String {
         let civil = self.civil
-        var text = civil.date.description
-        text += separator
-        text += civil.hour.padded(2)
-        text += ":"
-        text += civil.minute.padded(2)
-        text += ":"
-        text += civil.second.padded(2)
+        let time = "\(civil.hour.padded(2)):\(civil.minute.padded(2)):\(civil.second.padded(2))"
+        var text = civil.date.description + separator + time
         if civil.microsecond != 0 {
-            text += "."
-            if shortensFraction, civil.microsecond % 1000 == 0 {
-                text += (civil.microsecond / 1000).padded(3)
-            } else {
-                text += civil.microsecond.padded(6)
-            }
+            let isShort = shortensFraction && civil.microsecond % 1000 == 0
+            text += "." + (isShort ? (civil.microsecond / 1000).padded(3) : civil.microsecond.padded(6))
         }
-        text += end
-        return text
+        return text + end
     }
 }
 
 extension CivilDate: CustomStringConvertible {
     /// The date after ISO 8601, such as `2026-11-20`.
     public var description: String {
-        var text = year < 0 ? "-" : ""
-        text += abs(year).padded(4)
-        text += "-"
-        text += month.padded(2)
-        text += "-"
-        text += day.padded(2)
-        return text
+        (year < 0 ? "-" : "") + "\(abs(year).padded(4))-\(month.padded(2))-\(day.padded(2))"
     }
 }
 

@@ -64,7 +64,7 @@ final class ZoneOffsets: Sendable {
         }
     }
 
-    /// Seconds since 1970-01-01T00:00:00Z at a local time; see ``CalendarZone/instant(of:)``.
+    /// Seconds since 1970-01-01T00:00:00Z at a local time; see ``CalendarZone/instant(of:_:)``.
     func seconds(ofLocal local: Int, _ occurrence: CalendarZone.Occurrence) -> Int {
         state.withLock { state in
             if let latest = state.latest {

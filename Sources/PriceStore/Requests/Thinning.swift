@@ -67,27 +67,19 @@ package struct Thinning: Hashable, Sendable {
     package let among: StorePredicate
     /// The date that determines the bucket of a row. Buckets follow the calendar in the zone of the date.
     package let date: DateAttribute
-    /// Rows at or after this instant are not looked at, except to choose picks. A request of a rule sets its own.
-    package var cutoff = Instant.distantPast
+    /// Rows at or after this instant are not looked at, except to choose picks, and count as not picked. A request of a rule sets its own.
+    package var cutoff: Instant
 
-    /// Makes a description of the rows to keep of those before an instant; later rows count as not picked.
     package init(
         tiers: [Tier], pick: Pick = .last, groupedBy: [String], among: StorePredicate, date: DateAttribute,
-        before cutoff: Instant
-    ) {
-        self.init(tiers: tiers, pick: pick, groupedBy: groupedBy, among: among, date: date)
-        self.cutoff = cutoff
-    }
-
-    /// Makes the description of a rule, whose request sets the cutoff.
-    package init(
-        tiers: [Tier], pick: Pick = .last, groupedBy: [String], among: StorePredicate, date: DateAttribute
+        before cutoff: Instant = .distantPast
     ) {
         self.tiers = tiers.sorted { $0.unit.size < $1.unit.size }
         self.pick = pick
         self.groupedBy = groupedBy
         self.among = among
         self.date = date
+        self.cutoff = cutoff
     }
 }
 

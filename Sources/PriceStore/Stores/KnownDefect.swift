@@ -4,6 +4,10 @@ package struct ComponentVersion: Hashable, Comparable, Sendable, CustomStringCon
     private let numbers: [Int]
     private let isBeforeRelease: Bool
 
+    package var description: String { numbers.map { "\($0)" }.joined(separator: ".") + (isBeforeRelease ? "-dev" : "") }
+}
+
+extension ComponentVersion {
     /// Reads a version such as `3.40.1`, `2.18.0-dev` or `15.20 (Debian 15.20-0)`; nil: the text does not begin with a number.
     package init?(_ text: String) {
         let word = text.prefix { $0.isASCII && ($0.isNumber || $0 == ".") }
@@ -12,15 +16,10 @@ package struct ComponentVersion: Hashable, Comparable, Sendable, CustomStringCon
         guard text.first?.isNumber ?? false, !numbers.isEmpty else { return nil }
     }
 
-    private init(_ numbers: [Int]) {
-        self.numbers = numbers
-        isBeforeRelease = false
-    }
-
     /// A released version, number by number.
-    package static func release(_ numbers: Int...) -> ComponentVersion { ComponentVersion(numbers) }
-
-    package var description: String { numbers.map { "\($0)" }.joined(separator: ".") + (isBeforeRelease ? "-dev" : "") }
+    package static func release(_ numbers: Int...) -> ComponentVersion {
+        ComponentVersion(numbers: numbers, isBeforeRelease: false)
+    }
 
     package static func < (one: ComponentVersion, other: ComponentVersion) -> Bool {
         for place in 0..<max(one.numbers.count, other.numbers.count) {

@@ -190,31 +190,18 @@ package protocol RetentionInserter: RetentionReader, StoreInserter {
     /// Carries out `body`, which may insert rows. A reader then counts as if they were in the store, and changes nothing.
     func rehearse<T>(_ body: () throws -> T) throws -> T
 
-    /// Inserts many rows at once, all with one policy; nil: the store cannot, or a row breaks a constraint. Nothing is then inserted, and
-    /// the rows must be inserted one by one.
+    /// Inserts many rows at once, all with one policy, and returns how many are in the store now; the others were ignored. Nil: the store
+    /// cannot, or a row breaks a constraint. Nothing is then inserted, and the rows must be inserted one by one.
     func insert(
         entity: String, rows: [[String: StoreValue]], onConflict: ConflictPolicy
-    ) throws(StoreError) -> RowsInserted?
-}
-
-/// The result of inserting several rows at once.
-package struct RowsInserted: Hashable, Sendable {
-    /// Rows that are in the store now, as new rows or over old ones.
-    package var savedCount: Int
-    /// Rows that were ignored because their key already exists.
-    package var ignoredCount: Int
-
-    package init(savedCount: Int, ignoredCount: Int) {
-        self.savedCount = savedCount
-        self.ignoredCount = ignoredCount
-    }
+    ) throws(StoreError) -> Int?
 }
 
 extension RetentionInserter {
     /// Nil: rows are inserted one by one.
     package func insert(
         entity: String, rows: [[String: StoreValue]], onConflict: ConflictPolicy
-    ) throws(StoreError) -> RowsInserted? { nil }
+    ) throws(StoreError) -> Int? { nil }
 
     /// Carries out `body` in one transaction.
     package func rehearse<T>(_ body: () throws -> T) throws -> T { try transaction(.normal, body) }

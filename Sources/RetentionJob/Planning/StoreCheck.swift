@@ -27,7 +27,7 @@ package enum StoreCheck {
         policy: Policy, reader: any RetentionReader, asOf: Instant? = nil, clock: Instant, includingAdvice: Bool = true
     ) throws -> [Diagnostic] {
         let entityNames = try reader.entityNames()
-        let readable = includingAdvice ? try reader.readableEntities() : ReadableEntities()
+        let unreadable = includingAdvice ? try reader.readableEntities().troubles : []
         var found = try PendingFolder.diagnostics(policy: policy, reader: reader)
         found += policy.problems.map { problem in
             // A run carries out the other rules.
@@ -44,7 +44,7 @@ package enum StoreCheck {
             found += check.diagnostics
         }
         if includingAdvice {
-            found += readable.troubles.map { name, reason in
+            found += unreadable.map { name, reason in
                 Diagnostic(.advice, at: policy.store.mark, "\(name) cannot be read and is left out: \(reason)")
             }
             found += try holds(policy, reader, clock: clock)

@@ -163,7 +163,7 @@ final class SQLiteRestoration: RestorationWork {
 
     func restoreReferences(_ rows: ArchivedRows, skipped: [Int: Set<Int64>]) throws -> RestoredReferences {
         let table = archive.tables[rows.table]
-        var found = RestoredReferences()
+        var found: RestoredReferences = (0, [:])
         let isOwnRowSkipped = try condition(skippedRows(table, skipped), table).map { try db.cachedStatement(sql: $0) }
         let hasRow = try db.cachedStatement(sql: table.hasRow)
         let updates = try table.referenceUpdates.map { update in

@@ -46,7 +46,7 @@ struct DatePatternTests {
             var span: [Int64?] = [nil, nil]
             if case .span(let start, let end) = encoding.read(.text(value), zone: zone) {
                 // Beyond these years a zone is assumed not to change.
-                guard (1800..<2200).contains(zone.civil(of: start).year) else { continue }
+                guard (1800..<2200).contains(zone.civil(of: start).date.year) else { continue }
                 span = [start.microseconds, end.microseconds]
             }
             #expect(try [row.optionalText("s"), row.optionalText("e")] == span.map { $0.map { "\($0)" } }, "\(value)")

@@ -80,7 +80,7 @@ struct CandleBucketsTests {
                 var previous: Range<Instant>?
                 while instant < end {
                     let bucket = buckets.bucket(at: instant)
-                    #expect(bucket.contains(instant) && buckets.lastEnd(at: bucket.lowerBound) == bucket.lowerBound)
+                    #expect(bucket.contains(instant) && buckets.bucket(at: bucket.lowerBound) == bucket)
                     if let previous { #expect(previous.upperBound == bucket.lowerBound, "\(length) from \(start)") }
                     previous = bucket
                     instant = bucket.upperBound

@@ -1,6 +1,7 @@
-import PriceStore
 import TestSupport
 import Testing
+
+@testable import PriceStore
 
 struct CandleBuilderTests {
     @Test func aLateRowMovesOpenAndCloseOnlyOutwards() throws {

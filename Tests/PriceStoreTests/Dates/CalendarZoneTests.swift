@@ -36,7 +36,7 @@ struct CalendarZoneTests {
 
         init(_ zone: String, _ date: (Int, Int, Int), _ hour: Int, _ minute: Int, _ utc: String) {
             self.zone = zone
-            self.local = CivilDateTime(year: date.0, month: date.1, day: date.2, hour: hour, minute: minute)
+            self.local = CivilDateTime(CivilDate(year: date.0, month: date.1, day: date.2), hour: hour, minute: minute)
             self.utc = utc
         }
     }
@@ -134,8 +134,8 @@ struct CalendarZoneTests {
             for instant in [Instant.distantPast, .distantFuture] {
                 #expect(zone.instant(of: zone.civil(of: instant)) == instant)
             }
-            #expect(zone.instant(of: CivilDateTime(year: .max, month: 1, day: 1)) == .distantFuture)
-            #expect(zone.instant(of: CivilDateTime(year: .min, month: 1, day: 1)) == .distantPast)
+            #expect(zone.instant(of: CivilDateTime(CivilDate(year: .max, month: 1, day: 1))) == .distantFuture)
+            #expect(zone.instant(of: CivilDateTime(CivilDate(year: .min, month: 1, day: 1))) == .distantPast)
         }
     }
 

@@ -179,7 +179,7 @@ struct DateEncodingTests {
     }
 
     @Test func whatDoesNotFitAnIntegerIsWrittenAsADouble() {
-        let far = CalendarZone.utc.instant(of: CivilDateTime(year: 2500, month: 1, day: 1))
+        let far = CalendarZone.utc.instant(of: CivilDateTime(CivilDate(year: 2500, month: 1, day: 1)))
         #expect(DateEncoding.unixNanoseconds.value(of: far, zone: .utc) == .real(16_725_225_600e9))
         #expect(DateEncoding.unixSeconds.value(of: Instant(microseconds: 500_000), zone: .utc) == .real(0.5))
         #expect(DateEncoding.unixSeconds.value(of: Instant(microseconds: 1), zone: .utc) == .real(1e-6))

@@ -14,7 +14,8 @@ struct InstantTextTests {
 
     @Test func showsYearsOfEverySize() {
         #expect(
-            CalendarZone.utc.instant(of: CivilDateTime(year: 7, month: 3, day: 2)).rfc3339 == "0007-03-02T00:00:00Z")
+            CalendarZone.utc.instant(of: CivilDateTime(CivilDate(year: 7, month: 3, day: 2))).rfc3339
+                == "0007-03-02T00:00:00Z")
         #expect(Instant.distantPast.rfc3339 == "-290308-12-21T19:59:05.224192Z")
         #expect(Instant.distantFuture.rfc3339 == "294247-01-10T04:00:54.775807Z")
     }
