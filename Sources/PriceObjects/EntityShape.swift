@@ -17,7 +17,6 @@ final class EntityShape {
             numbered.map { ($0.folded, $1) }, uniquingKeysWith: { first, _ in first })
     }
 
-    /// The position of an attribute; nil: there is none of that name.
     func place(of name: String) -> Int? { places[name] ?? placesWithoutCase[name.folded] }
 
     /// Whether the attribute is the whole primary key and the store may assign its value.

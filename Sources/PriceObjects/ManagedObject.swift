@@ -45,7 +45,6 @@ public final class ManagedObject {
     /// The object's index in its context's list of changed objects.
     var place = 0
 
-    /// Makes a new object.
     init(entity: String, values: [String: StoreValue], in context: StoreContext) {
         self.entity = entity
         self.context = context
@@ -142,7 +141,6 @@ public final class ManagedObject {
         return shape.entity.attributes[place]
     }
 
-    /// An error that concerns this object.
     func error(
         _ kind: ManagedObjectError.Kind, _ attribute: String? = nil, _ mismatch: String? = nil
     ) -> ManagedObjectError {

@@ -12,10 +12,8 @@ struct ObjectRegistry {
     /// The number of entries at which those of released objects are removed.
     private var limit = 1024
 
-    /// The object of an ID; nil: none is in memory.
     subscript(id: ObjectID) -> ManagedObject? { entries[id]?.object }
 
-    /// All objects in memory.
     var objects: [ManagedObject] { entries.values.compactMap(\.object) }
 
     /// Adds an object. Entries of released objects are removed from time to time.
@@ -31,7 +29,6 @@ struct ObjectRegistry {
     @discardableResult
     mutating func remove(_ id: ObjectID) -> ManagedObject? { entries.removeValue(forKey: id)?.object }
 
-    /// Removes all objects.
     mutating func removeAll() { self = ObjectRegistry() }
 }
 
@@ -42,7 +39,6 @@ struct ChangedObjects {
 
     var isEmpty: Bool { count == 0 }
 
-    /// The objects in order.
     var objects: [ManagedObject] { slots.compactMap(\.self) }
 
     mutating func append(_ object: ManagedObject) {

@@ -117,12 +117,10 @@ struct ChangeObservers {
         return observers.compactMap(\.observation)
     }
 
-    /// Removes a cancelled observer.
     mutating func remove(_ observation: ChangeObservation) {
         observers.removeAll { $0.observation === observation }
     }
 
-    /// Ends the streams.
     func finish() {
         for stream in streams { stream.finish() }
     }

@@ -120,7 +120,6 @@ struct SaveWork {
                 readValues: dictionary(object.snapshot ?? []), storeValues: row.map(dictionary)))
     }
 
-    /// Inserts the row of an object again.
     private mutating func insertAgain(_ object: ManagedObject) throws {
         guard let shape = object.shape, let snapshot = object.snapshot else { return }
         var values: [String: StoreValue] = [:]

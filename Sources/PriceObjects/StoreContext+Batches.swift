@@ -54,7 +54,6 @@ extension StoreContext {
 }
 
 extension BatchDeleteResult {
-    /// Adds the counts of another batch.
     fileprivate mutating func add(_ other: BatchDeleteResult) {
         deletedCount += other.deletedCount
         cascadedCount += other.cascadedCount

@@ -108,7 +108,6 @@ extension StoreContext {
         return changes
     }
 
-    /// Makes an object a fault.
     func becomeFault(_ object: ManagedObject) {
         object.snapshot = nil
         object.shape = nil

@@ -245,7 +245,6 @@ extension StoreContext {
         return writer
     }
 
-    /// The error for a change of a store that is open for reading only.
     var readOnly: StoreError {
         StoreError(
             .unsupported, store: inserter.name, message: "the store is open for reading only",
@@ -259,7 +258,6 @@ extension StoreContext {
         notify(ObjectsDidChange(.edit, updated: object.isDeleted ? [] : ids, deleted: object.isDeleted ? ids : []))
     }
 
-    /// Notifies all observers.
     func notify(_ change: ObjectsDidChange) {
         guard !observers.isEmpty else { return }
         for observation in observers.send(change) where !observation.notify(change) { observers.remove(observation) }

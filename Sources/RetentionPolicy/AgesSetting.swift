@@ -82,7 +82,6 @@ package struct AgeShare: Hashable, Sendable {
 
     package init(name: String, attribute: String) { (self.name, self.attribute) = (name, attribute) }
 
-    /// The name of the rule for all other rows.
     package static let standard = "default"
 
     package var rows: StorePredicate {
@@ -110,14 +109,12 @@ extension AgeShare {
             && !otherBeginnings.contains(where: text.hasPrefix)
     }
 
-    /// The keys of a recorded share.
     static let keys = [
         PolicyKey("name", .text, ""), PolicyKey("by", .text, ""), PolicyKey("values", .list(.value, atLeast: 0), ""),
         PolicyKey("begins", .text, ""), PolicyKey("not", .list(.value, atLeast: 0), ""),
         PolicyKey("not_begins", .list(.text, atLeast: 0), ""),
     ]
 
-    /// Reads a recorded share.
     init?(_ group: SettingGroup) {
         guard let name = group.text("name"), let attribute = group.text("by") else { return nil }
         func list(_ key: String) -> [StoreValue] {
@@ -128,7 +125,6 @@ extension AgeShare {
         (beginning, otherBeginnings) = (group.text("begins") ?? "", group.texts("not_begins"))
     }
 
-    /// The share as the ledger records it.
     var canonical: String {
         func list(_ values: [StoreValue]) -> String { CanonicalText.list(values.map(CanonicalText.value).sorted()) }
         var members = [("name", CanonicalText.text(name)), ("by", CanonicalText.text(attribute))]

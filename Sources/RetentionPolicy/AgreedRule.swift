@@ -6,7 +6,6 @@ package import PriceStore
 package struct AgreedRule: Hashable, Sendable {
     /// The rule as written. What its pattern leaves out includes the tables that other rules name.
     package let record: RecordedRule
-    /// The holds of the policy.
     package var holds: [Hold]
     /// The policy's file, as one line of text.
     package var file: String
@@ -18,9 +17,7 @@ package struct AgreedRule: Hashable, Sendable {
 
     package var name: String { record.rule.name }
 
-    /// - Parameters:
-    ///   - rule: a rule of the policy as written.
-    ///   - holds: those that keep rows.
+    /// Makes the agreement to a rule of a policy as written, beside the holds that keep rows.
     package init(
         _ rule: Rule, of policy: Policy, holds: [Hold], file: String = "", run: String = "",
         ended: Instant = .distantPast
@@ -47,7 +44,6 @@ package struct AgreedRule: Hashable, Sendable {
         return RuleChange(key: "store", was: other.store, now: store)
     }
 
-    /// The stores of a policy as written, as JSON.
     package static func store(of policy: Policy) -> String {
         CanonicalText.text(policy.patternText ?? policy.store.written)
     }
@@ -60,10 +56,7 @@ package struct AgreedRule: Hashable, Sendable {
     /// The names of the other rules that have changed, if what it may delete depends on them: those of its table if it keeps rows, and those
     /// that keep rows which go along with its own.
     ///
-    /// - Parameters:
-    ///   - former: the agreed rules, by name.
-    ///   - now: those of the policy.
-    ///   - deletesOthers: whether rows of other tables may go along.
+    /// - Parameter deletesOthers: whether rows of other tables may go along.
     package func changedBeside(
         from former: [String: AgreedRule]?, to now: [String: AgreedRule], deletesOthers: Bool = false
     ) -> [String] {
@@ -105,7 +98,6 @@ package struct AgreedRule: Hashable, Sendable {
 }
 
 extension Rule {
-    /// The name in the policy.
     package var writtenName: String { family?.name ?? name }
 
     /// Whether the rule keeps some of its own rows.

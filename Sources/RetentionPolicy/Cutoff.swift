@@ -7,9 +7,7 @@ package enum Cutoff {
     /// time, then hours, minutes and seconds as exact time.
     ///
     /// It is never later than `asOf`. An age that reaches before all dates gives ``Instant/distantPast``, before which nothing is expired.
-    /// - Parameters:
-    ///   - align: moves the cutoff back to the latest start of an hour, day, week (Monday) or month in the zone; nil: it is not moved.
-    ///   - zone: the zone of the calendar units and of `align`.
+    /// - Parameter align: moves the cutoff back to the latest start of such a unit in the zone; nil: it is not moved.
     package static func instant(
         asOf: Instant, maxAge: MaxAge, align: CalendarUnit?, zone: CalendarZone
     ) -> Instant {

@@ -10,7 +10,6 @@ package struct DurationMistake: Error, Hashable, Sendable {
 enum DurationUnit: Int, CaseIterable, Comparable, Sendable {
     case years, months, weeks, days, hours, minutes, seconds, milliseconds
 
-    /// The symbol of the unit after a number.
     var symbol: String {
         switch self {
         case .years: "y"
@@ -63,7 +62,6 @@ struct DurationGrammar {
     /// Longer ages and durations are errors, so that arithmetic never overflows.
     static let longestYears: Int128 = 10_000
 
-    /// The allowed units.
     let units: Set<DurationUnit>
 
     /// Reads a text into amounts, each at least 0 and not all 0. None is so large that arithmetic overflows.

@@ -26,7 +26,6 @@ package struct Hold: Hashable, Sendable {
         self.marks = marks
     }
 
-    /// Whether the hold has ended.
     package func hasEnded(at clock: Instant) -> Bool { expires.map { $0 <= clock } ?? false }
 
     /// What the hold covers, as JSON on one line with the keys of the policy. Equal texts cover the same rows.

@@ -28,13 +28,11 @@ package indirect enum JSONText: Hashable, Sendable, CustomStringConvertible {
         return .object(members + more)
     }
 
-    /// A list of texts.
     package static func strings(_ texts: [String]) -> JSONText { .array(texts.map { .string($0) }) }
 
     /// A text or a number as it is, everything else as JSON on one line: what a log has.
     package var description: String { if case .string(let text) = self { text } else { line } }
 
-    /// The value on one line.
     package var line: String {
         var text = ""
         write(to: &text, indent: nil)

@@ -2,7 +2,6 @@ package import PriceStore
 
 /// The contents of `retention.yaml`: one store, the rules for it, and how the job reports.
 package struct Policy: Sendable {
-    /// The file as the user named it.
     package var file: PolicySource
     /// Where the price points are.
     package var store: StoreLocation
@@ -40,7 +39,6 @@ package struct Policy: Sendable {
     package var rules: [Rule]
     /// The rules as written, if ``rules`` are those for the tables and ages of a store; set after the store was read.
     package var written: [Rule]?
-    /// The rules as written.
     package var rulesAsWritten: [Rule] { written ?? rules }
     /// What is wrong with the patterns of the rules; set after the store was read.
     package var problems: [Diagnostic] = []
@@ -61,7 +59,6 @@ package struct Policy: Sendable {
         case besideStore
         /// An absolute path.
         case path(String)
-        /// No ledger.
         case none
     }
 

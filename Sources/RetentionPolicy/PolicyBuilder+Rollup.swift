@@ -230,7 +230,6 @@ extension [Rule] {
 }
 
 extension MaxAge {
-    /// Lengthens the age by a bucket.
     fileprivate mutating func add(_ length: CandleBuckets.Length) {
         switch length {
         case .minutes(let count): seconds += Int128(count) * 60
@@ -245,6 +244,5 @@ extension MaxAge {
 }
 
 extension Rule.RollupSetting {
-    /// The names of the groups in the target.
     fileprivate var groups: [String] { per.map { names[group: $0].folded } }
 }

@@ -165,7 +165,6 @@ struct PolicyBuilder {
         }
     }
 
-    /// A place for the files of a pattern.
     private mutating func manyStores(_ store: SettingGroup, _ files: Setting) -> Policy.StoreLocation? {
         for key in ["path", "url", "password_file", "max_replication_lag"] {
             if let mark = store[key]?.keyMark { reader.report(mark, "'\(key)' is for one store, and 'files' for many") }

@@ -10,22 +10,15 @@ package enum PolicyFile {
     ///
     /// Paths in it are made absolute, relative to the folder that `path` names. Nothing else is opened.
     ///
-    /// - Parameters:
-    ///   - path: the file; relative to the working folder, or absolute.
-    ///   - forPastRuns: whether a policy is also returned if all mistakes are in `rules`, `defaults`, `holds` or `pending`, so that it is certain
-    ///     which runs are its own. It has ``Policy/mistakes``, and deletes nothing.
+    /// - Parameter forPastRuns: whether a policy is also returned if all mistakes are in `rules`, `defaults`, `holds` or `pending`, so that it is
+    ///   certain which runs are its own. It has ``Policy/mistakes``, and deletes nothing.
     /// - Throws: ``PolicyError`` with all mistakes of the file, sorted by position.
     package static func read(path: String, forPastRuns: Bool = false) throws(PolicyError) -> Policy {
         let bytes = try contents(path)
         return try policy(bytes: bytes, path: path, baseFolder: folder(of: path), forPastRuns: forPastRuns)
     }
 
-    /// Reads the bytes of a policy file.
-    ///
-    /// - Parameters:
-    ///   - bytes: the contents of the file.
-    ///   - path: the file's name in messages.
-    ///   - baseFolder: the absolute folder to which paths are relative.
+    /// Reads the bytes of a policy file, which messages call `path`. Paths in it are relative to an absolute folder.
     static func policy(
         bytes: [UInt8], path: String, baseFolder: String, forPastRuns: Bool = false
     ) throws(PolicyError) -> Policy {

@@ -5,7 +5,6 @@ import PriceStore
 /// It accepts every file that the reader accepts in a build with all engines. It does not find all mistakes, such as contradicting dates;
 /// ``PolicyFile`` finds them all.
 package enum PolicySchema {
-    /// The whole schema.
     package static let document: JSONText = .object(
         [
             .init("$schema", "https://json-schema.org/draft/2020-12/schema"),
@@ -63,7 +62,6 @@ package enum PolicySchema {
         .init("else", ["properties": ["model": false]]),
     ]
 
-    /// Archives have one place.
     private static let archiveRules: [JSONText.Member] = [
         .init("oneOf", [["required": ["folder"]], ["required": ["schema"]]])
     ]

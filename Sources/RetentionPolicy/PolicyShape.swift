@@ -2,54 +2,39 @@
 indirect enum PolicyShape: Sendable {
     /// The version number of the file format.
     case version
-    /// Text that is not blank.
     case text
-    /// The name of a rule.
     case ruleName
-    /// The path of a file.
     case path
     /// The path of a store, or a `postgresql://` URL.
     case storeAddress
-    /// A `postgresql://` URL.
     case serverURL
-    /// The path of a compiled model.
     case modelPath
-    /// The pattern of pending files.
     case pattern
-    /// One of some words.
     case word([PolicyWord])
     /// One of some words, or a value of another shape.
     case wordOr([PolicyWord], PolicyShape)
     case flag
-    /// A whole number in a range.
     case integer(ClosedRange<Int>)
     /// A number greater than 0 and at most 1.
     case fraction
-    /// A ``MaxAge``.
     case age
     /// A ``MaxAge``, or an ``AgesSetting``.
     case ages
     /// A number of bytes with a unit.
     case size
-    /// A ``PolicyDuration``.
     case duration(milliseconds: Bool)
     /// A date or an instant of ISO 8601.
     case date
-    /// An IANA time zone.
     case zone
-    /// A time on the clocks, to the minute.
     case timeOfDay
     /// A program and its arguments: a list of words, or one word.
     case command
-    /// A value of the store.
     case value
     /// A list of values of one shape, with a minimum count.
     case list(PolicyShape, atLeast: Int)
-    /// A mapping with known keys.
     case group([PolicyKey])
     /// A mapping with keys of the user's choice.
     case named(PolicyShape)
-    /// One or more conditions on an attribute.
     case condition
     /// Either a scalar for the mapping's most important key, or the mapping.
     case scalarOrGroup(PolicyShape, [PolicyKey])
@@ -79,7 +64,6 @@ struct PolicyWord: Sendable, ExpressibleByStringLiteral {
     /// Names that other programs use for the word. They are suggested, not accepted.
     let otherNames: [String]
 
-    /// Whether the schema lists it.
     let isListed: Bool
 
     init(_ name: String, unavailable: String? = nil, otherNames: [String] = [], isListed: Bool = true) {
@@ -91,12 +75,10 @@ struct PolicyWord: Sendable, ExpressibleByStringLiteral {
 
     init(stringLiteral name: String) { self.init(name) }
 
-    /// The words of an enumeration.
     static func of<Words: CaseIterable & RawRepresentable<String>>(_ type: Words.Type) -> [PolicyWord] {
         type.allCases.map { PolicyWord($0.rawValue) }
     }
 
-    /// The refusals that a policy can accept.
     static let refusals = RefusalCode.allCases.map { code in
         let name = code.rawValue
         if !RefusalCode.acceptable.contains(code) {

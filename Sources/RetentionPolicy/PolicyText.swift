@@ -9,7 +9,6 @@ struct PolicyText {
     private let lineStarts: [Int]
     /// The position at which each line ends, without its line end.
     private let lineEnds: [Int]
-    /// The length of the text in Unicode scalars.
     private let scalarCount: Int
     /// The first invalid part of the text, if there is one.
     let mistake: Diagnostic?

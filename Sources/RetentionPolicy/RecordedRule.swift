@@ -10,11 +10,7 @@ package struct RecordedRule: Hashable, Sendable {
     /// The record as one line of JSON. Two rules with equal texts delete the same rows.
     package let canonical: String
 
-    /// Records a rule.
-    ///
-    /// - Parameters:
-    ///   - entity: the entity as the store spells it.
-    ///   - date: the date attribute as the store spells it.
+    /// Records a rule with its entity and its date attribute as the store spells them.
     package init(_ rule: Rule, entity: String, date: String, zone: CalendarZone) {
         var rule = rule
         rule.entity = entity

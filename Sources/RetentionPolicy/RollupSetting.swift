@@ -3,7 +3,6 @@ package import PriceStore
 extension Rule {
     /// How the expired rows of a rule become candles in the transaction that deletes them.
     package struct RollupSetting: Hashable, Sendable {
-        /// The entity of the candles.
         package var target: String
         package var buckets: CandleBuckets
         /// The groups. If the rows are candles, the groups are those of the rule that makes them, unless the policy names others.

@@ -79,7 +79,6 @@ package struct Rule: Sendable {
             EntityPattern(self.entity)?.matches(in: [entity]).isEmpty == false
         }
 
-        /// The name of the rule for one entity, or for one age.
         package func member(_ part: String) -> String { "\(name):\(part)" }
     }
 
@@ -99,7 +98,6 @@ package struct Rule: Sendable {
         }
         /// The rows of the first batch; without a target, of every batch.
         package var rows = 100
-        /// The fewest rows of a batch.
         package var fewestRows = 1
         /// How long a batch should take. The number of rows is adjusted to it; nil: the number is fixed.
         package var target: Duration? = .milliseconds(8)
@@ -109,7 +107,6 @@ package struct Rule: Sendable {
 
         package init() {}
 
-        /// Makes a setting with a fixed number of rows.
         package static func fixed(rows: Int) -> BatchSetting {
             var setting = BatchSetting()
             setting.rows = rows
@@ -221,7 +218,6 @@ package enum RefusalCode: String, Hashable, Sendable, CaseIterable {
     /// The refusals that are accepted by hand, for one run. A policy cannot name them.
     package static let acceptableByHandOnly: Set<RefusalCode> = [.restoredRows, .policyWidened, .rowsCameBack]
 
-    /// The refusals that can be accepted.
     package static let acceptable = allCases.filter {
         ![.unsupportedSchema, .historyTracking, .notArchivable, .holdUnusable, .planDrifted].contains($0)
     }

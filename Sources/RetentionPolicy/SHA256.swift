@@ -6,25 +6,20 @@ package struct SHA256 {
 
     package init() { SHA256Init(&state) }
 
-    /// Adds bytes.
     package mutating func update(_ bytes: UnsafeRawBufferPointer) {
         SHA256Update(&state, bytes.bindMemory(to: UInt8.self).baseAddress, bytes.count)
     }
 
-    /// Adds bytes.
     package mutating func update(_ bytes: [UInt8]) { bytes.withUnsafeBytes { update($0) } }
 
-    /// Ends the hash.
     package consuming func digits() -> String {
         var digest = [UInt8](repeating: 0, count: Int(SHA256_DIGEST_LENGTH))
         SHA256Final(&digest, &state)
         return HexText.text(digest)
     }
 
-    /// The hash of a text in UTF-8.
     package static func digits(of text: String) -> String { digits(of: Array(text.utf8)) }
 
-    /// The hash of some bytes.
     package static func digits(of bytes: [UInt8]) -> String {
         var hash = SHA256()
         hash.update(bytes)

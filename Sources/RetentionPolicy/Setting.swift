@@ -21,7 +21,6 @@ struct Setting: Sendable {
     var value: Value?
     /// The position of the key; for an item of a list, of the item.
     var keyMark: Mark
-    /// The position of the value.
     var mark: Mark
 }
 
@@ -112,7 +111,6 @@ struct SettingGroup: Sendable {
         if case .list(let items) = settings[key]?.value { items } else { [] }
     }
 
-    /// The mappings of a list.
     func groups(_ key: String) -> [SettingGroup] {
         list(key).compactMap { if case .group(let group) = $0.value { group } else { nil } }
     }

@@ -145,7 +145,6 @@ extension SettingReader {
         }
     }
 
-    /// A value as the store would hold it.
     private func stored(_ scalar: YAMLNode.Scalar, name: String) throws(Complaint) -> StoreValue {
         switch scalar.kind {
         case .null: throw Complaint()

@@ -2,7 +2,6 @@ import PriceStore
 
 /// Checks the nodes of a policy file against the tables of keys, and reports every mistake.
 struct SettingReader {
-    /// The maximum number of mistakes that are reported.
     static let mostDiagnostics = 1000
 
     /// The zone of dates in the file without an offset.

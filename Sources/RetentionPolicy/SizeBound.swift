@@ -17,7 +17,6 @@ package struct SizeBound: Hashable, Sendable {
         (self.measure, self.neverYoungerThan) = (measure, neverYoungerThan)
     }
 
-    /// The key of the policy.
     package var key: String {
         switch measure {
         case .rows: "newest_rows"

@@ -11,9 +11,7 @@ package enum StoreKind: Hashable, Sendable {
         self = isServer ? .server(text) : .file(text)
     }
 
-    /// The path of the file; nil: the store is on a server.
     package var file: String? { if case .file(let path) = self { path } else { nil } }
-    /// The URL of the database; nil: the store is a file.
     package var url: String? { if case .server(let url) = self { url } else { nil } }
     package var isServer: Bool { url != nil }
 }

@@ -1,6 +1,5 @@
 /// The files of a policy for many stores: `store: { files: "data/**/*.sqlite", except: ["data/old/*"] }`.
 package struct StorePattern: Hashable, Sendable {
-    /// The pattern as written.
     package var written: String
     /// Files that it does not match, by the same patterns.
     package var except: [String]
@@ -38,9 +37,7 @@ extension Policy {
     /// The name of the store in a pattern of pending files: that of its file, without the ending.
     package static let storePlaceholder = "{store}"
 
-    /// The policy for one file of its pattern.
-    ///
-    /// - Parameter path: the absolute path of the file.
+    /// The policy for one file of its pattern, an absolute path.
     package func forStore(_ path: String) -> Policy {
         guard let stores else { return self }
         var policy = self

@@ -4,12 +4,10 @@ package struct ArchiveRequest: Hashable, Sendable {
     package struct Rule: Hashable, Sendable {
         /// The rule's name; a ``SurveyRequest/archiveRule`` names it.
         package var name: String
-        /// The entity that it deletes from.
         package var entity: String
         /// The rule deletes rows before this instant.
         package var cutoff: Instant
 
-        /// Makes a rule.
         package init(name: String, entity: String, cutoff: Instant) {
             self.name = name
             self.entity = entity
@@ -23,10 +21,8 @@ package struct ArchiveRequest: Hashable, Sendable {
     package var run: String
     /// Facts about the run, which the archive records under these names, such as `policy_sha256`.
     package var facts: [String: String]
-    /// The rules whose rows are archived.
     package var rules: [Rule]
 
-    /// Makes a request.
     package init(place: String, run: String, facts: [String: String] = [:], rules: [Rule]) {
         self.place = place
         self.run = run
@@ -46,7 +42,6 @@ package struct ArchiveResult: Hashable, Sendable {
     /// The size of the file in bytes; nil for a server.
     package var sizeBytes: Int64?
 
-    /// Makes a result; engines do.
     package init(path: String, rowCount: Int, referenceCount: Int, sizeBytes: Int64? = nil) {
         self.path = path
         self.rowCount = rowCount
@@ -57,12 +52,10 @@ package struct ArchiveResult: Hashable, Sendable {
 
 /// An archive that the store itself holds.
 package struct StoredArchive: Hashable, Sendable {
-    /// The run that made it.
     package var run: String
     /// Whether the run has completed it.
     package var isComplete: Bool
 
-    /// Makes a description; engines do.
     package init(run: String, isComplete: Bool) {
         self.run = run
         self.isComplete = isComplete

@@ -118,7 +118,6 @@ package final class ArchiveRestoration<Work: RestorationWork>: Restoration {
         try tell(row, of: rows.table, reason, &part)
     }
 
-    /// Counts and lists a skipped row.
     private func tell(_ row: Int64, of table: Int, _ reason: String, _ part: inout RestorationPart) throws {
         part.note(name(table)) { $0.skippedCount += 1 }
         try list(row, of: table, reason, &part)

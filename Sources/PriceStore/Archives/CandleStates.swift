@@ -14,7 +14,6 @@ package struct ArchivedCandle: Sendable {
     /// checked.
     package var isBefore: Bool
 
-    /// Makes a candle; engines do.
     package init(row: Int64, first: Int64, isMade: Bool, isWritten: Bool, follows: Bool, isBefore: Bool) {
         self.row = row
         self.first = first
@@ -48,10 +47,9 @@ package struct CandleStates {
     /// candles equal to the row.
     private var freedCounts: [String: (other: Int, equal: Int)] = [:]
 
-    /// - Parameters:
-    ///   - parts: the transactions that wrote candles, in the order of the run.
-    ///   - presentCount: how many of the last transactions may be undone, because the store has all their rows.
-    ///   - names: the names in the store of the tables of candles, by table number.
+    /// Compares the transactions that wrote candles, in the order of the run, with the tables of the store.
+    ///
+    /// - Parameter presentCount: how many of the last transactions may be undone, because the store has all their rows.
     package init(
         _ parts: [[ArchivedRows]], presentCount: Int, names: [Int: String], reader: Reader
     ) throws {

@@ -22,11 +22,7 @@ package struct RequestedParts {
     private let names: [Int: String]
     private let parts: [Int64: [Part]]
 
-    /// Finds the parts of the requested rules.
-    ///
-    /// - Parameters:
-    ///   - names: the archive's rules by their numbers.
-    ///   - parts: all parts of the archive.
+    /// Finds the parts of the requested rules among all parts and rules of the archive; these have numbers.
     package init(_ request: RestorationRequest, names: [Int: String], _ parts: [Part]) {
         self.request = request
         self.names = names.filter { request.rules.isEmpty || request.rules.contains($0.value) }
@@ -44,8 +40,6 @@ package struct RequestedParts {
     /// The transactions of the rules, in the order of the run; nil if a part belongs to none of the tables.
     ///
     /// A transaction with candles is left out if an earlier undo has restored its rule: a later run may have made the same candles.
-    ///
-    /// - Parameter restored: the tables that are restored, with their numbers.
     package func transactions(_ restored: [(number: Int, table: some RestorableSource)]) -> [[ArchivedRows]]? {
         let places = Dictionary(restored.enumerated().map { ($1.number, $0) }) { first, _ in first }
         guard tables.allSatisfy({ places[$0] != nil }) else { return nil }

@@ -12,17 +12,14 @@ package struct TriggeredRows: Hashable, Sendable {
     package var changedCount = 0
     package var deletedCount = 0
 
-    /// Makes an empty count.
     package init(insertedCount: Int = 0, changedCount: Int = 0, deletedCount: Int = 0) {
         self.insertedCount = insertedCount
         self.changedCount = changedCount
         self.deletedCount = deletedCount
     }
 
-    /// Whether triggers wrote no row.
     package var isEmpty: Bool { self == TriggeredRows() }
 
-    /// Adds other counts.
     package mutating func add(_ other: TriggeredRows) {
         insertedCount += other.insertedCount
         changedCount += other.changedCount
@@ -34,7 +31,6 @@ package struct TriggeredRows: Hashable, Sendable {
 package struct RestorationRequest: Hashable, Sendable {
     /// The path of the archive's file, or the name of its schema.
     package var archive: String
-    /// The run that made it.
     package var run: String
     /// The rules whose rows are restored; empty: all rules.
     package var rules: [String]
@@ -48,7 +44,6 @@ package struct RestorationRequest: Hashable, Sendable {
     /// What triggers of the store do; nil: nobody has said, and they fire.
     package var triggers: TriggerChoice?
 
-    /// Makes a request.
     package init(
         archive: String, run: String, rules: [String] = [], mustBeComplete: Bool = true,
         undoneRules: Set<String> = [], mayBeUndoneInPart: Bool = true, triggers: TriggerChoice? = nil
@@ -65,12 +60,10 @@ package struct RestorationRequest: Hashable, Sendable {
 
 /// A virtual table, such as a full-text index, that triggers keep in step with a table.
 package struct FollowingIndex: Hashable, Sendable {
-    /// Its name in the store.
     package var name: String
     /// How to bring it into step again, as a clause.
     package var remedy: String
 
-    /// Makes an index; engines do.
     package init(name: String, remedy: String) {
         self.name = name
         self.remedy = remedy
@@ -81,7 +74,6 @@ package struct FollowingIndex: Hashable, Sendable {
 package struct RestorableTable: Hashable, Sendable {
     /// The table's name in the store.
     package var table: String
-    /// Rows in the archive.
     package var archivedCount = 0
     /// Rows that the store already has, equal in every value.
     package var presentCount = 0
@@ -122,12 +114,10 @@ package struct RestorableTable: Hashable, Sendable {
 package struct SkippedRow: Hashable, Sendable {
     /// The table's name in the store.
     package var table: String
-    /// The row's key.
     package var key: [StoreValue]
     /// Why, as a clause: `another row uses its key`.
     package var reason: String
 
-    /// Makes a skipped row; engines do.
     package init(table: String, key: [StoreValue], reason: String) {
         self.table = table
         self.key = key
@@ -152,13 +142,11 @@ package struct RestoredTable: Hashable, Sendable {
     /// Candles that were deleted, because the run had made them.
     package var deletedCandleCount = 0
 
-    /// Makes an empty count.
     package init() {}
 
     /// Rows that were not inserted, and rows whose references were not restored.
     package var leftCount: Int { skippedCount + skippedReferenceCount }
 
-    /// Adds the counts of another part.
     package mutating func add(_ other: RestoredTable) {
         restoredCount += other.restoredCount
         presentCount += other.presentCount
@@ -181,10 +169,8 @@ package struct RestorationPart: Hashable, Sendable {
     /// Whether another part follows.
     package var hasMore = true
 
-    /// Makes an empty part; engines fill it.
     package init() {}
 
-    /// Rows that the part processed.
     package var rowCount: Int {
         tables.values.reduce(0) { $0 + $1.restoredCount + $1.presentCount + $1.skippedCount + $1.referenceCount }
     }

@@ -51,9 +51,7 @@ extension RestorableSource {
 }
 
 extension StoreError {
-    /// The error for rows that became candles and cannot be restored.
-    ///
-    /// - Parameter reason: why, as a clause.
+    /// The error for rows that became candles and cannot be restored; the reason is a clause.
     package static func candlesCannotBeRestored(
         _ table: String, _ reason: String, _ kind: Kind = .constraint, store: String
     ) -> StoreError {
@@ -185,14 +183,11 @@ extension [[ArchivedRows]] {
 }
 
 extension RestorationPart {
-    /// Rows that were not inserted.
     package var skippedCount: Int { tables.values.reduce(0) { $0 + $1.skippedCount } }
 
-    /// Adds to the counts of a table.
     package mutating func note(_ table: String, _ change: (inout RestoredTable) -> Void) {
         change(&tables[table, default: RestoredTable()])
     }
 
-    /// Whether another skipped row can be listed.
     package var listsMore: Bool { skipped.count < 100 }
 }

@@ -6,7 +6,6 @@ package struct RowsToRestore: Hashable, Sendable {
     /// Rows that the store has, and rows that are skipped.
     package var leftOut: Set<Int64> = []
 
-    /// Makes all rows of a range.
     package init(_ portion: ArchivedRows) { (table, rows) = (portion.table, portion.rows) }
 
     /// How many rows are inserted.
@@ -36,7 +35,6 @@ extension ClosedRange<Int64> {
 
 /// Why the store does not take a row.
 package struct RowRefusal: Hashable, Sendable {
-    /// Why, as a clause.
     package var reason: String
     /// Whether the row refers to one that is not in the store, and can be inserted together with it.
     package var lacksRow = false
@@ -47,9 +45,7 @@ package struct RowRefusal: Hashable, Sendable {
         (self.reason, self.lacksRow, self.mayPass) = (reason, lacksRow, mayPass)
     }
 
-    /// A trigger ignores the row.
     package static let isIgnored = RowRefusal("a trigger ignores it")
-    /// The parent of the row is not in the store.
     package static let lacksParent = RowRefusal(
         "a row that it refers to is not in the store", lacksRow: true, mayPass: true)
 }
@@ -61,7 +57,6 @@ package typealias RestoredReferences = (changedCount: Int, obstacles: [Int64: St
 package protocol ArchiveSearch {
     associatedtype Table: RestorableSource
 
-    /// The tables that are restored.
     var tables: [Table] { get }
 
     /// Finds the rows that refer to some rows of another table of the archive.
@@ -140,7 +135,6 @@ extension ArchiveSearch {
 
 /// What an engine does for an ``ArchiveRestoration``.
 package protocol RestorationWork: AnyObject, ArchiveSearch {
-    /// The store's name, for errors.
     var storeName: String { get }
     /// Whether restored rows can differ from the archived ones.
     var mayDiffer: Bool { get }
@@ -163,7 +157,6 @@ package protocol RestorationWork: AnyObject, ArchiveSearch {
     /// Inserts rows that may refer to each other. If one cannot be inserted, none is, and the result is false.
     func insert(_ rows: [RowsToRestore]) throws -> Bool
 
-    /// Inserts a row; nil: it is inserted.
     func insert(_ row: Int64, of table: Int) throws -> RowRefusal?
 
     /// Records that rows were restored, for engines that cannot tell them from equal ones.

@@ -9,14 +9,12 @@ package struct Candle: Hashable, Sendable {
     package var volume: CandleNumber
     /// Σ price · volume, from which the mean price of several candles is computed.
     package var priceVolume: CandleNumber
-    /// The number of prices.
     package var count: Int64
     package var openTime: CandleTime
     package var closeTime: CandleTime
 }
 
 extension Candle {
-    /// The candle of one price.
     package init(
         price: CandleNumber, volume: CandleNumber = .integer(0), at time: CandleTime
     ) throws(CandleError) {
@@ -30,7 +28,6 @@ extension Candle {
         .open, .high, .low, .close, .volume, .priceVolume, .count, .openTime, .closeTime,
     ]
 
-    /// The values of ``fields``.
     package var values: [StoreValue] {
         [
             open.storeValue, high.storeValue, low.storeValue, close.storeValue, volume.storeValue,
@@ -40,9 +37,7 @@ extension Candle {
 
     /// Makes the candle of a row; nil: the row is not a candle.
     ///
-    /// - Parameters:
-    ///   - number: reads the field at an index of ``fields``.
-    ///   - time: reads such a field as a date.
+    /// - Parameter number: reads the field at an index of ``fields``; `time` reads it as a date.
     package init?(number: (Int) -> CandleNumber?, time: (Int) -> CandleTime?) {
         guard let open = number(0), let high = number(1), let low = number(2), let close = number(3),
             let volume = number(4), let priceVolume = number(5), case .integer(let count)? = number(6),
@@ -78,13 +73,11 @@ package struct CandleTime: Hashable, Sendable {
     package let instant: Instant
     package let value: StoreValue
 
-    /// Makes a time from a stored date and its instant.
     package init(_ instant: Instant, _ value: StoreValue) {
         self.instant = instant
         self.value = value
     }
 
-    /// Whether it is earlier than another one.
     package static func < (a: CandleTime, b: CandleTime) -> Bool {
         if a.instant != b.instant { return a.instant < b.instant }
         guard let a = a.number, let b = b.number else { return false }
@@ -96,9 +89,7 @@ package struct CandleTime: Hashable, Sendable {
         if case .text(let text) = value { DecimalNumber(text).map(CandleNumber.decimal) } else { CandleNumber(value) }
     }
 
-    /// Whether neither is earlier.
     package static func == (a: CandleTime, b: CandleTime) -> Bool { !(a < b) && !(b < a) }
 
-    /// Hashes the instant.
     package func hash(into hasher: inout Hasher) { hasher.combine(instant) }
 }

@@ -18,14 +18,12 @@ package struct CandleBuckets: Hashable, Sendable {
     /// When a session starts: seconds after midnight on the clocks of the zone, from 0 to 86,399.
     package let sessionStart: Int
 
-    /// Makes buckets.
     package init(_ length: Length, zone: CalendarZone, sessionStart: Int = 0) {
         self.length = length
         self.zone = zone
         self.sessionStart = sessionStart
     }
 
-    /// The bucket that holds an instant.
     package func bucket(at instant: Instant) -> Range<Instant> {
         switch length {
         case .unit(let unit): return stretch(of: unit, at: instant)

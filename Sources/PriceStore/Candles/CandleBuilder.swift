@@ -6,12 +6,9 @@
 package struct CandleBuilder: Sendable {
     /// What identifies a candle of a table.
     package struct Key: Hashable, Sendable {
-        /// The values of the group.
         package let group: [StoreValue]
-        /// The bucket.
         package let bucket: Range<Instant>
 
-        /// Makes a key.
         package init(group: [StoreValue], bucket: Range<Instant>) {
             self.group = group
             self.bucket = bucket
@@ -24,7 +21,6 @@ package struct CandleBuilder: Sendable {
         package let instant: Instant
         package let group: [StoreValue]
 
-        /// Makes a row.
         package init(_ candle: Candle, at instant: Instant, group: [StoreValue]) {
             self.candle = candle
             self.instant = instant
@@ -45,23 +41,17 @@ package struct CandleBuilder: Sendable {
     private let buckets: CandleBuckets
     /// The candles to which rows were added, in the order of their first rows.
     package private(set) var changes: [Change] = []
-    /// The totals of the rows.
     package private(set) var totals = CandleTotals()
     private var places: [Key: Int] = [:]
     /// The last change of each group.
     private var latest: [[StoreValue]: Int] = [:]
     private var bucket: Range<Instant>?
 
-    /// Makes a builder without rows.
     package init(_ buckets: CandleBuckets) { self.buckets = buckets }
 
-    /// Adds a row.
+    /// Adds the candle of a row.
     ///
-    /// - Parameters:
-    ///   - row: the row's candle.
-    ///   - instant: the row's date.
-    ///   - group: the values of the row's group.
-    ///   - stored: returns the candle that the store has; called once for each candle.
+    /// - Parameter stored: returns the candle that the store has; called once for each candle.
     package mutating func add(
         _ row: Candle, at instant: Instant, group: [StoreValue], stored: (Key) throws -> Candle?
     ) throws {
@@ -96,9 +86,7 @@ package struct CandleBuilder: Sendable {
 
     /// Throws unless the candles that the store wrote are what the rows add up to.
     ///
-    /// - Parameters:
-    ///   - written: the candles of all ``changes`` as the store has them now, in the same order.
-    ///   - deletedCount: the number of deleted rows.
+    /// - Parameter written: the candles of all ``changes`` as the store has them now, in the same order.
     package func check(written: [Candle?], deletedCount: Int) throws(CandleError) {
         guard totals.rowCount == deletedCount else {
             throw .miscount(rolledUp: totals.rowCount, deleted: deletedCount)

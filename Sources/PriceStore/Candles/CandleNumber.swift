@@ -13,7 +13,6 @@ package enum CandleNumber: Sendable {
         }
     }
 
-    /// The number as a store holds it.
     package var storeValue: StoreValue {
         switch self {
         case .integer(let number): .integer(number)
@@ -22,7 +21,6 @@ package enum CandleNumber: Sendable {
         }
     }
 
-    /// The number as a double, rounded if necessary.
     package var asDouble: Double {
         switch self {
         case .integer(let number): Double(number)
@@ -90,7 +88,6 @@ extension CandleNumber: Comparable {
 }
 
 extension CandleNumber: Hashable {
-    /// Equal numbers have equal hashes.
     package func hash(into hasher: inout Hasher) { hasher.combine(asDouble) }
 }
 
@@ -111,7 +108,6 @@ package enum CandleError: Error, Hashable, Sendable {
 }
 
 extension CandleError: CustomStringConvertible {
-    /// The error as a clause.
     package var description: String {
         switch self {
         case .overflow: "a sum of a candle is too large to be stored"

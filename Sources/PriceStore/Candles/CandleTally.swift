@@ -7,7 +7,6 @@ package struct CandleTally: Hashable, Sendable {
     /// The latest candles, to which the next batch may add.
     private var latest: Set<CandleBuilder.Key> = []
 
-    /// Makes an empty tally.
     package init() {}
 
     /// Adds the candles of a batch. Batches come in the order of time.

@@ -1,6 +1,5 @@
 /// The totals of rows or candles, over all buckets.
 package struct CandleTotals: Sendable {
-    /// The number of rows or candles.
     package private(set) var rowCount = 0
     private var count = Int128(0)
     private var high: CandleNumber?
@@ -14,10 +13,8 @@ package struct CandleTotals: Sendable {
     private var magnitude = 0.0
     private static let unit = 0x1p64
 
-    /// Makes empty totals.
     package init() {}
 
-    /// Adds a row or a candle.
     package mutating func add(_ candle: Candle) {
         rowCount += 1
         count += Int128(candle.count)

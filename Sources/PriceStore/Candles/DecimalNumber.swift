@@ -54,7 +54,6 @@ package struct DecimalNumber: Sendable {
         isNegative = isNegative && groups.contains { $0 != 0 }
     }
 
-    /// The number of an integer.
     package init(_ number: Int128) {
         var (rest, groups) = (number.magnitude, [UInt32]())
         while rest > 0 {
@@ -147,7 +146,6 @@ extension DecimalNumber: Comparable {
     /// Whether both are the same number, regardless of trailing zeros.
     package static func == (a: DecimalNumber, b: DecimalNumber) -> Bool { !(a < b) && !(b < a) }
 
-    /// Compares exactly.
     package static func < (a: DecimalNumber, b: DecimalNumber) -> Bool {
         guard a.isNegative == b.isNegative else { return a.isNegative }
         let (a, b) = (a.aligned(with: b), b.aligned(with: a))

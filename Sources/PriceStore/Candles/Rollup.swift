@@ -8,20 +8,16 @@ package struct Rollup: Hashable, Sendable {
         case candles(CandleNames)
     }
 
-    /// The entity of the candles.
     package var target: String
     package var buckets: CandleBuckets
-    /// The attributes that group the rows.
     package var groupedBy: [String]
     package var source: Source
-    /// The names of the target's attributes.
     package var names: CandleNames
     /// The date attribute of the rows. The times of candles are written in its format.
     package var date: DateAttribute
     /// Whether a price may be 0 or less, such as a spread or a yield.
     package var allowsNonPositive: Bool
 
-    /// Makes a description.
     package init(
         target: String, buckets: CandleBuckets, groupedBy: [String], source: Source, names: CandleNames,
         date: DateAttribute, allowsNonPositive: Bool = false
@@ -74,13 +70,10 @@ package struct CandleNames: Hashable, Sendable {
     /// The table's names, by the usual ones.
     package var others: [String: String]
 
-    /// Makes a list of names.
     package init(_ others: [String: String] = [:]) { self.others = others }
 
-    /// The name of a field.
     package subscript(field: CandleField) -> String { others[field.rawValue] ?? field.rawValue }
 
-    /// The name of an attribute of the group.
     package subscript(group name: String) -> String { others[name] ?? name }
 }
 

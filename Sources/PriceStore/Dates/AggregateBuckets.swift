@@ -6,11 +6,9 @@ package struct AggregateBuckets: Hashable, Sendable {
     package enum Length: Hashable, Sendable {
         /// A number of months, of which one begins in January 2000.
         case months(Int)
-        /// A number of microseconds.
         case microseconds(Int64)
     }
 
-    /// The name of the aggregate.
     package let name: String
     /// How long a bucket is, above 0.
     package let length: Length
@@ -20,7 +18,6 @@ package struct AggregateBuckets: Hashable, Sendable {
     /// The zone whose clocks divide the time.
     package let zone: CalendarZone
 
-    /// Makes buckets.
     package init(name: String, length: Length, origin: Int64, zone: CalendarZone) {
         self.name = name
         self.length = length

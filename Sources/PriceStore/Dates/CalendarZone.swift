@@ -40,7 +40,6 @@ public struct CalendarZone: Hashable, Sendable {
     /// Whether the zone is UTC, so that local times are neither skipped nor repeated.
     public var isUTC: Bool { offsets == nil }
 
-    /// The local time of an instant.
     package func civil(of instant: Instant) -> CivilDateTime {
         let seconds = Int(instant.microseconds).flooringDivision(by: 1_000_000)
         let offset = offsets?.segment(at: seconds).offset ?? 0

@@ -52,7 +52,6 @@ package struct CivilDate: Hashable, Comparable, Sendable {
         }
     }
 
-    /// Orders dates by time.
     package static func < (a: CivilDate, b: CivilDate) -> Bool {
         (a.year, a.month, a.day) < (b.year, b.month, b.day)
     }
@@ -60,7 +59,6 @@ package struct CivilDate: Hashable, Comparable, Sendable {
 
 /// A day and a time of day on the clocks of some zone.
 package struct CivilDateTime: Hashable, Sendable {
-    /// The day.
     package var date: CivilDate
     /// 0 to 23.
     package var hour: Int

@@ -15,7 +15,6 @@ extension DateEncoding {
 
     static let microsecondsOfDay: Int128 = 86_400_000_000
 
-    /// The scale of a numeric format; nil for the others.
     var scale: Scale? {
         let apple: Int128 = 978_307_200_000_000
         let from1601: Int128 = -11_644_473_600_000_000

@@ -2,10 +2,8 @@ extension DateEncoding {
     /// The date of a stored value.
     ///
     /// Numeric formats read INTEGER and finite REAL and round down to microseconds; `iso8601` and patterns read text; `yyyymmdd…`
-    /// read INTEGER, whole REAL and text; `native` reads the ISO 8601 text that a store with date types returns.
-    /// - Parameters:
-    ///   - value: the stored value.
-    ///   - zone: the zone of texts without an offset, and of calendar dates.
+    /// read INTEGER, whole REAL and text; `native` reads the ISO 8601 text that a store with date types returns. The zone is that of texts
+    /// without an offset, and of calendar dates.
     package func read(_ value: StoreValue, zone: CalendarZone) -> DateReading {
         if value.isNull { return .unreadable(.null) }
         if let scale {
@@ -35,9 +33,7 @@ extension DateEncoding {
 
     /// The first instant that a stored value represents; nil: it is not a date of the format.
     ///
-    /// - Parameters:
-    ///   - value: the stored value.
-    ///   - zone: the zone of texts without an offset, and of calendar dates.
+    /// - Parameter zone: the zone of texts without an offset, and of calendar dates.
     public func instant(of value: StoreValue, zone: CalendarZone = .utc) -> Instant? { read(value, zone: zone).start }
 
     /// The stored value of an instant.
@@ -46,9 +42,7 @@ extension DateEncoding {
     /// and fit 64 bits, otherwise the nearest REAL; `julian_day` is always REAL. Days are those that contain the
     /// instant. `native` gives the same text as `iso8601`, which the store converts to its own type. A pattern with an offset gives UTC, and
     /// what it has no letter for is lost.
-    /// - Parameters:
-    ///   - instant: the instant to store.
-    ///   - zone: the zone of `yyyymmdd…`, and of patterns without an offset.
+    /// - Parameter zone: the zone of `yyyymmdd…`, and of patterns without an offset.
     public func value(of instant: Instant, zone: CalendarZone = .utc) -> StoreValue {
         if let scale { return count(of: instant, scale) }
         return switch self {

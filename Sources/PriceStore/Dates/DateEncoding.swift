@@ -61,7 +61,6 @@ public enum DateEncoding: Hashable, Sendable, CaseIterable {
         self = format
     }
 
-    /// The pattern; nil: the format has none.
     package var datePattern: DatePattern? { if case .pattern(let pattern) = self { pattern } else { nil } }
 
     /// The value of `date_format` in a policy.

@@ -66,7 +66,6 @@ public struct DatePattern: Hashable, Sendable {
         self = pattern
     }
 
-    /// Makes a pattern, or says why the text is none.
     package init(checking text: String) throws(Mistake) {
         self.text = text
         guard text.utf8.count <= 100,

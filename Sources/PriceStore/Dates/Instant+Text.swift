@@ -2,9 +2,7 @@ extension Instant {
     /// Reads an ISO 8601 date, or date and time; nil: the text is neither. See ``DateEncoding/iso8601`` for the forms.
     ///
     /// A date without a time gives its first instant, as does a month or a year.
-    /// - Parameters:
-    ///   - text: the text, with nothing around it.
-    ///   - zone: the zone of a text without an offset.
+    /// - Parameter zone: the zone of a text without an offset.
     public init?(iso8601 text: String, zone: CalendarZone = .utc) {
         guard case .span(let start, _) = DateEncoding.iso8601.read(.text(text), zone: zone) else { return nil }
         self = start

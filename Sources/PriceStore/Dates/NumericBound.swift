@@ -5,10 +5,8 @@
 package struct NumericBound: Hashable, Sendable {
     /// The bound for values stored as INTEGER, clamped to 64 bits.
     package var integer: Int64
-    /// The bound for values stored as REAL.
     package var real: Double
 
-    /// Makes a bound from its two forms.
     package init(integer: Int64, real: Double) {
         self.integer = integer
         self.real = real

@@ -32,7 +32,6 @@ extension Relationship {
 }
 
 extension StorePredicate {
-    /// The names of all attributes that the predicate uses.
     package var allAttributeNames: [String] {
         switch self {
         case .all, .key, .objectIDs: []

@@ -25,7 +25,6 @@ extension [String] {
 }
 
 extension StorePredicate.Operator {
-    /// The operator in SQL.
     package var sql: String {
         switch self {
         case .equal: "="

@@ -19,7 +19,6 @@ public enum StoreValue: Sendable {
     /// Whether this is ``null``.
     public var isNull: Bool { if case .null = self { true } else { false } }
 
-    /// Whether this is a text.
     package var isText: Bool { if case .text = self { true } else { false } }
 
     /// The name of the storage class, as SQLite's `typeof` returns it. Messages name it and never show values.

@@ -107,7 +107,6 @@ package struct BatchContinuation: Hashable, Sendable {
     /// The values of the position, as the engine needs them; empty: the beginning.
     package let position: [StoreValue]
 
-    /// Makes a continuation; engines do.
     package init(position: [StoreValue]) {
         self.position = position
     }
@@ -150,7 +149,6 @@ public struct BatchDeleteResult: Hashable, Sendable {
         self.objectIDs = objectIDs
     }
 
-    /// Makes the result of a batch, with the position of the next one.
     package init(deletedCount: Int, objectIDs: [ObjectID] = [], continuation: BatchContinuation?) {
         self.init(deletedCount: deletedCount, objectIDs: objectIDs)
         self.continuation = continuation

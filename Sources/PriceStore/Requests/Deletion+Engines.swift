@@ -51,7 +51,6 @@ extension EngineDelete {
 @dynamicMemberLookup
 package protocol EngineFindings: Sendable {
     associatedtype Kind: DeletionMethod
-    /// The facts.
     var survey: Survey { get set }
     /// The methods that are possible for these rows.
     var possibleMethods: [Kind] { get }
@@ -82,7 +81,6 @@ extension EngineFindings {
         self = findings
     }
 
-    /// The unreadable rows of the survey.
     package var unreadableCount: Int { survey.unreadableCount }
 
     /// Uses the method that a request names instead of the engine's choice.

@@ -10,9 +10,7 @@ package protocol Deletion: AnyObject {
     /// - Throws: ``StoreError``; this part is then rolled back, and all earlier parts stay committed.
     func deleteNext(_ bounds: DeletionBounds) throws(StoreError) -> DeletionPart
 
-    /// The exact number of the request's rows that are in the store now.
-    ///
-    /// - Parameter others: rows that are not counted.
+    /// The exact number of the request's rows that are in the store now, without others.
     func remainingCount(besides others: [StorePredicate]) throws(StoreError) -> Int
 }
 
@@ -41,7 +39,6 @@ package struct DeletionOutline: Hashable, Sendable {
     /// How long a batch should take while nothing else uses the store; nil: ``batchTarget``.
     package var batchTargetAlone: Duration?
 
-    /// Makes an outline; engines do.
     package init(method: String, isInBatches: Bool) {
         self.method = method
         self.isInBatches = isInBatches
@@ -56,7 +53,6 @@ package struct DeletionBounds: Hashable, Sendable {
     /// ``rows`` of them.
     package var only: StorePredicate?
 
-    /// Makes bounds.
     package init(rows: Int? = nil, only: StorePredicate? = nil) {
         self.rows = rows
         self.only = only
@@ -72,7 +68,6 @@ package struct DeletionPart: Hashable, Sendable {
     /// How long it waited for others, in attempts that were rolled back.
     package var waited = Duration.zero
 
-    /// Makes a part; engines do.
     package init(_ result: BatchDeleteResult, hasMore: Bool) {
         self.result = result
         self.hasMore = hasMore

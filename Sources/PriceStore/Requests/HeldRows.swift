@@ -9,7 +9,6 @@ package struct HeldRows: Hashable, Sendable {
     /// The condition of the held rows. Rows for which it is false are not held.
     package let rows: StorePredicate
 
-    /// Makes a description of held rows.
     package init(name: String, entity: String, rows: StorePredicate) {
         self.name = name
         self.entity = entity
@@ -33,11 +32,7 @@ package struct HoldObstacle: Hashable, Sendable {
 
 extension StorePredicate {
     /// The rows whose date may be in a range: those whose span overlaps it, and those whose date cannot be read. If an end lies within a
-    /// period that clocks repeat, the whole period is in the range.
-    ///
-    /// - Parameters:
-    ///   - from: the first instant; nil: no lower end.
-    ///   - until: the end, exclusive; nil: no upper end.
+    /// period that clocks repeat, the whole period is in the range. Without an end it is open.
     package static func mayBeDated(_ date: DateAttribute, from: Instant?, until: Instant?) -> StorePredicate {
         let start = from.map { date.zone.repeatedTime(around: $0)?.lowerBound ?? $0 }
         let end = until.map { date.zone.repeatedTime(around: $0)?.upperBound ?? $0 }
@@ -70,14 +65,12 @@ extension SurveyRequest {
 extension Survey {
     /// The rows of a rule that a hold keeps.
     package struct HeldCount: Hashable, Sendable {
-        /// The hold's name.
         package var hold: String
         /// Rows that the rule would delete if there were no hold, and that this hold keeps. A row under two holds counts for both.
         package var rowCount: Int
         /// Those of ``rowCount`` that are kept because a held row would be deleted with them.
         package var relatedCount: Int
 
-        /// Makes a count; engines do.
         package init(hold: String, rowCount: Int, relatedCount: Int = 0) {
             self.hold = hold
             self.rowCount = rowCount

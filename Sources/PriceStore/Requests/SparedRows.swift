@@ -18,15 +18,12 @@ extension StorePredicate {
     /// The rows that the condition itself spares; nil: it is another condition.
     package var spared: SparedRows.Kind? { if case .spares(let rows) = self { rows.kind } else { nil } }
 
-    /// The condition that a row is not one of the newest rows.
     package static func notKept(_ keepLast: KeepLast) -> StorePredicate {
         .spares(SparedRows(kind: .notKept(keepLast)))
     }
 
-    /// The condition that a row is not one of the picks.
     package static func notPicked(_ picks: Thinning) -> StorePredicate { .spares(SparedRows(kind: .notPicked(picks))) }
 
-    /// The condition that a row is not held.
     package static func notHeld(
         _ holds: [HeldRows], by rule: BatchDeleteRequest.RelationshipRule?
     ) -> StorePredicate { .spares(SparedRows(kind: .notHeld(holds, by: rule))) }
@@ -49,7 +46,6 @@ package struct KeepLast: Hashable, Sendable {
     /// limits the rows.
     package var relevantBefore: Instant?
 
-    /// Makes a description of the rows to keep.
     package init(count: Int, groupedBy: [String], among: StorePredicate, date: DateAttribute) {
         self.count = count
         self.groupedBy = groupedBy

@@ -28,7 +28,6 @@ extension StorePredicate {
         leaves.flatMap { if case .notHeld(let holds, _)? = $0.spared { holds } else { [HeldRows]() } }
     }
 
-    /// Whether the condition spares picks.
     package var isThinning: Bool { !thinnings.isEmpty }
 
     /// Whether the condition itself, not a part of it, spares rows that a rule keeps.

@@ -4,7 +4,6 @@
 package struct Survey: Hashable, Sendable {
     /// Why a row's date cannot be used.
     package enum Unreadable: String, Hashable, Sendable, CaseIterable {
-        /// NULL.
         case null
         /// A value of a type that the format does not have, such as text among numbers.
         case wrongType
@@ -12,22 +11,18 @@ package struct Survey: Hashable, Sendable {
         case notADate
         /// A value that programs use for "no date": 0, or Core Data's distant past or future.
         case sentinel
-        /// A date before `earliest`.
         case beforeEarliest
-        /// A date after `latest`.
         case afterLatest
     }
 
     /// The unreadable rows of one kind, with an example.
     package struct UnreadableRows: Hashable, Sendable {
-        /// Why they cannot be read.
         package var reason: Unreadable
         /// How many there are; at least 1.
         package var rowCount: Int
         /// The value of one of them.
         package var example: StoreValue
 
-        /// Makes a count of unreadable rows.
         package init(reason: Unreadable, rowCount: Int, example: StoreValue) {
             self.reason = reason
             self.rowCount = rowCount
@@ -42,7 +37,6 @@ package struct Survey: Hashable, Sendable {
         /// How many rows there are; at least 1.
         package var rowCount: Int
 
-        /// Makes a count of kept rows.
         package init(unit: CalendarUnit, rowCount: Int) {
             self.unit = unit
             self.rowCount = rowCount
@@ -67,10 +61,8 @@ package struct Survey: Hashable, Sendable {
         package var relationship: Relationship
         /// How many rows prevent the delete: source rows or, for a deny rule or an inverse, rows at the other end.
         package var rowCount: Int
-        /// Why the relationship prevents the delete.
         package var objection: Objection
 
-        /// Makes an obstacle.
         package init(relationship: Relationship, rowCount: Int, objection: Objection = .pointing) {
             self.relationship = relationship
             self.rowCount = rowCount
@@ -95,9 +87,7 @@ package struct Survey: Hashable, Sendable {
 
     /// The ends of the dates.
     package struct Dates: Hashable, Sendable {
-        /// The oldest readable date.
         package var oldest: Instant?
-        /// The newest readable date.
         package var newest: Instant?
         /// The oldest date among the rows that the rule deletes; nil: it was not looked for.
         package var oldestExpired: Instant?
@@ -157,7 +147,6 @@ package struct Survey: Hashable, Sendable {
         /// The statement that makes the aggregate whole if nothing was deleted from its buckets; nil: there is none.
         package var statement: String?
 
-        /// Makes a reason; engines do.
         package init(_ reason: String, oldest: Instant? = nil, statement: String? = nil) {
             self.reason = reason
             self.oldest = oldest
@@ -186,17 +175,11 @@ package struct Survey: Hashable, Sendable {
     /// Whether readable rows of the entity, inside or outside the filter, remain after this rule alone. It says nothing
     /// if the rule deletes nothing.
     package var leavesReadableRows = true
-    /// Unreadable rows, by kind.
     package var unreadable: [UnreadableRows] = []
-    /// The rows before the cutoff that stay.
     package var kept = Kept()
-    /// The ends of the dates.
     package var dates = Dates()
-    /// What relationships do when the rows are deleted.
     package var related = Related()
-    /// The way to the rows in the order of their dates.
     package var index = Index()
-    /// What the store keeps beside the rows and would lose with them.
     package var losses = Losses()
     /// What else the store does with the rows, and the rule's user should know; sentences without a full stop.
     package var notes: [String] = []
@@ -206,12 +189,9 @@ package struct Survey: Hashable, Sendable {
     package static let aloneRemedy = "carry the rule out in a run of its own (--rule)"
     /// What makes an ``unsupported`` delete possible, as an imperative; nil: only another schema.
     package var remedy: String?
-    /// What else the engine has found.
     package var basis = Basis()
 
-    /// Makes an empty survey; engines fill it.
     package init() {}
 
-    /// The number of unreadable rows of every kind.
     package var unreadableCount: Int { unreadable.reduce(0) { $0 + $1.rowCount } }
 }

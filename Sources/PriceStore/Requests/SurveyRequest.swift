@@ -45,28 +45,22 @@ package struct SurveyRequest: Hashable, Sendable {
         package var archiveRule: String?
     }
 
-    /// The entity's name.
     package var entity: String
     /// Whether rows of sub-entities are included; see ``StoreFetchRequest/includesSubentities``.
     package var includesSubentities = true
-    /// The date attribute and how it is read.
     package var date: DateAttribute
     /// Rows before it are expired.
     package var cutoff: Instant
     /// The rows that the rule considers.
     package var filter: StorePredicate
-    /// The rows before the cutoff that stay.
     package var keepers = Keepers()
     /// What the rules before this one delete, in order: their rows are counted there and not here.
     package var preceding: [BatchDeleteRequest]
     /// What happens to rows that refer to deleted rows.
     package var relationships: BatchDeleteRequest.RelationshipRule
-    /// What is asked of the deletion besides the rows.
     package var deleting = Deleting()
-    /// What is counted even if no decision depends on it.
     package var counts: Counts
 
-    /// Makes a question.
     package init(
         entity: String, date: DateAttribute, cutoff: Instant, filter: StorePredicate = .all, keepLast: KeepLast? = nil,
         preceding: [BatchDeleteRequest] = [], relationships: BatchDeleteRequest.RelationshipRule = .asDeclared,

@@ -50,7 +50,6 @@ package struct Thinning: Hashable, Sendable {
         /// the bucket would become the first, although an earlier run may have left none.
         package var since: Instant
 
-        /// Makes a tier.
         package init(_ unit: CalendarUnit, since: Instant) {
             self.unit = unit
             self.since = since
@@ -106,8 +105,6 @@ package struct ThinningCells {
     package private(set) var firstLive: [Int] = []
 
     /// Makes the cells of the buckets that have rows before the cutoff and may have rows that their tier keeps; empty: there are none.
-    ///
-    /// - Parameter oldest: the date of the oldest row.
     package init(_ thinning: Thinning, oldest: Instant) {
         let zone = thinning.date.zone
         for tier in thinning.tiers {

@@ -9,7 +9,6 @@ package final class LockedValue<Value: Sendable>: Sendable {
     // Touched only while the lock is held.
     nonisolated(unsafe) private var value: Value
 
-    /// Makes a guarded value.
     package init(_ value: Value) { self.value = value }
 
     /// Runs `body` on the value while no other thread has access. `body` must not call it again.

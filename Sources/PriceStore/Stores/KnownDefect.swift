@@ -16,7 +16,6 @@ extension ComponentVersion {
         guard text.first?.isNumber ?? false, !numbers.isEmpty else { return nil }
     }
 
-    /// A released version, number by number.
     package static func release(_ numbers: Int...) -> ComponentVersion {
         ComponentVersion(numbers: numbers, isBeforeRelease: false)
     }
@@ -42,7 +41,6 @@ extension ComponentVersion {
 package struct EngineComponent: Hashable, Sendable, CustomStringConvertible {
     /// The name that its makers use: `SQLite`.
     package var name: String
-    /// The version that it reports.
     package var version: String
 
     package init(name: String, version: String) {
@@ -58,7 +56,6 @@ package struct EngineComponent: Hashable, Sendable, CustomStringConvertible {
 ///
 /// Each engine has one table of them, next to the code that avoids them.
 package struct KnownDefect: Hashable, Sendable {
-    /// The name of the component.
     package var component: String
     /// The versions that have the defect, both ends included.
     package var versions: [ClosedRange<ComponentVersion>]
@@ -66,7 +63,6 @@ package struct KnownDefect: Hashable, Sendable {
     package var effect: String
     /// What this program does instead, as a clause.
     package var remedy: String
-    /// The address of the source.
     package var source: String
 
     package init(

@@ -18,9 +18,8 @@ package protocol RetentionReader: StoreReader {
     /// The candles that the rows of requests would become. Each request has a ``SurveyRequest/rollup``; they are carried out in this order.
     func candles(of requests: [SurveyRequest]) throws(StoreError) -> [CandleTally]
 
-    /// Why the rows of an entity cannot become candles of a target, as a clause; nil: they can, or only the entities decide.
-    ///
-    /// - Parameter target: the entity of the candles; nil: it is to be created.
+    /// Why the rows of an entity cannot become candles of a target, as a clause; nil: they can, or only the entities decide. A target of nil
+    /// is to be created.
     func candleObstacle(_ rollup: Rollup, of entity: Entity, into target: Entity?) throws(StoreError) -> String?
 
     /// Why this user may not see all rows of an entity, as a clause; nil: it sees them.
@@ -31,43 +30,25 @@ package protocol RetentionReader: StoreReader {
 
     /// Whether a delete from an entity can delete rows of another one, or of the same one, by cascades, or set given attributes of them to
     /// NULL or a default.
-    ///
-    /// - Parameters:
-    ///   - entity: the entity whose rows a request names.
-    ///   - relationships: what the request does with rows that refer to them.
-    ///   - other: any entity, or the same.
-    ///   - attributes: the names of attributes of that entity.
     func deletes(
         from entity: String, _ relationships: BatchDeleteRequest.RelationshipRule, canReach other: String,
         changing attributes: [String]
     ) throws(StoreError) -> Bool
 
     /// Whether triggers of the store may insert, change or delete rows of a table after deletes from an entity, with all their effects. They
-    /// may unless the engine can show that they do not.
-    ///
-    /// - Parameters:
-    ///   - table: the name of a table, or of an entity.
-    ///   - relationships: what the request does with rows that refer to the rows of the entity.
+    /// may unless the engine can show that they do not. The table may be an entity.
     func triggersMayTouch(
         _ table: String, afterDeletesFrom entity: String, _ relationships: BatchDeleteRequest.RelationshipRule
     ) throws(StoreError) -> Bool
 
-    /// The given attributes of an entity that a delete from another one, or from the same one, can set to NULL or a default. The parameters
-    /// are those of ``deletes(from:_:canReach:changing:)``.
+    /// The given attributes of an entity that a delete from another one, or from the same one, can set to NULL or a default.
     func clearedAttributes(
         _ attributes: [String], of other: String, byDeletesFrom entity: String,
         _ relationships: BatchDeleteRequest.RelationshipRule
     ) throws(StoreError) -> [String]
 
     /// The number of readable rows of an entity that match a filter and remain after several deletes, one after the other, with all related
-    /// rows. Nothing is deleted.
-    ///
-    /// - Parameters:
-    ///   - entity: the entity whose rows are counted.
-    ///   - date: the date that makes a row readable.
-    ///   - filter: the rows to count.
-    ///   - deletes: the deletes, in their order.
-    ///   - limit: where the count stops; nil: no limit.
+    /// rows. Nothing is deleted. The count stops at the limit.
     func countSpared(
         _ entity: String, date: DateAttribute, filter: StorePredicate, by deletes: [BatchDeleteRequest], limit: Int?
     ) throws(StoreError) -> Int
@@ -141,41 +122,27 @@ package protocol RetentionReader: StoreReader {
     func reclaimAdvice() throws(StoreError) -> String?
 }
 
+/// What only some engines have or know.
 extension RetentionReader {
     /// Nil: it is not known what triggers do.
     package func obstacle(
         to _: [HeldRows], insertingInto _: String, replacing _: Bool
     ) throws(StoreError) -> HoldObstacle? { nil }
-
-    /// Throws: the store itself holds no archives.
+    package func compactBytes(of request: StoreFetchRequest) throws(StoreError) -> Int? { nil }
     package func checkArchivePlace(_ name: String) throws(StoreError) { throw noArchives }
-
-    /// None: the store itself holds no archives.
     package func archives(in place: String) throws(StoreError) -> [StoredArchive] { [] }
+    package func hidingObstacle(of entity: String) throws(StoreError) -> String? { nil }
+    package func lackingPrivileges(on entities: [String]) throws(StoreError) -> [String: StoreError] { [:] }
+    package func reclaimAdvice() throws(StoreError) -> String? { nil }
+    package func aggregates(
+        ofEntity entity: String, by date: DateAttribute
+    ) throws(StoreError) -> [AggregateBuckets] { [] }
+    package func layout(ofEntity entity: String) throws(StoreError) -> String? { nil }
+    package func verify(entity: String) throws(StoreError) {}
 
     fileprivate var noArchives: StoreError {
         StoreError(.unsupported, store: name, message: "the engine \(engine) has no archives")
     }
-
-    /// Nil: the store hides no rows.
-    package func hidingObstacle(of entity: String) throws(StoreError) -> String? { nil }
-
-    /// Does nothing: the file decides for all entities.
-    package func lackingPrivileges(on entities: [String]) throws(StoreError) -> [String: StoreError] { [:] }
-
-    /// Nil: the engine reclaims space itself.
-    package func reclaimAdvice() throws(StoreError) -> String? { nil }
-
-    /// None: the store keeps no aggregates.
-    package func aggregates(
-        ofEntity entity: String, by date: DateAttribute
-    ) throws(StoreError) -> [AggregateBuckets] { [] }
-
-    /// Nil: rows are in plain tables.
-    package func layout(ofEntity entity: String) throws(StoreError) -> String? { nil }
-
-    /// Does nothing: a server checks its files itself.
-    package func verify(entity: String) throws(StoreError) {}
 }
 
 extension [HeldRows] {
@@ -198,12 +165,10 @@ package protocol RetentionInserter: RetentionReader, StoreInserter {
 }
 
 extension RetentionInserter {
-    /// Nil: rows are inserted one by one.
     package func insert(
         entity: String, rows: [[String: StoreValue]], onConflict: ConflictPolicy
     ) throws(StoreError) -> Int? { nil }
 
-    /// Carries out `body` in one transaction.
     package func rehearse<T>(_ body: () throws -> T) throws -> T { try transaction(.normal, body) }
 }
 
@@ -260,32 +225,18 @@ package protocol RetentionWriter: RetentionInserter, StoreWriter {
     func restoration(of request: RestorationRequest) throws(StoreError) -> any Restoration
 }
 
+/// What only some engines need.
 extension RetentionWriter {
-    /// Creates an ordinary entity.
     package func createCandles(_ rollup: Rollup, of entity: Entity) throws(StoreError) {
         if let table = rollup.table(for: entity) { try createEntity(table) }
     }
-
-    /// Not asked.
     package var isStopped: () -> Bool {
         get { { false } }
         set {}
     }
-
     /// Does nothing: what is lost with the machine's power is deleted again by the next run.
     package func flush() throws(StoreError) {}
-
-    /// Nil: nothing is waited for.
     package func waitReason() throws(StoreError) -> String? { nil }
-
-    /// Does nothing: the store has no such files.
     package func boundSideFiles() throws(StoreError) -> String? { nil }
-
-    /// Throws: the store itself holds no archives.
     package func removeArchive(of run: String, in place: String) throws(StoreError) { throw noArchives }
-}
-
-/// A store that cannot tell how much space rows take.
-extension RetentionReader {
-    package func compactBytes(of request: StoreFetchRequest) throws(StoreError) -> Int? { nil }
 }

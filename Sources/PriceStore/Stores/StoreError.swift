@@ -62,7 +62,6 @@ public struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
         self.hint = hint.map(Secrets.hidden)
     }
 
-    /// The error of a task that was cancelled.
     package static func cancelled(_ store: String) -> StoreError {
         StoreError(.cancelled, store: store, message: "the task was cancelled")
     }

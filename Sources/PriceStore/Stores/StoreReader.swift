@@ -233,7 +233,6 @@ public enum RowFigure: Hashable, Sendable {
     /// The sum of an attribute's numbers; NULL if no row has one.
     case sum(String)
 
-    /// The attribute; nil for a count.
     package var attribute: String? {
         switch self {
         case .count: nil
