@@ -36,12 +36,6 @@ public struct MergeConflict: Hashable, Sendable {
     public let readValues: [String: StoreValue]
     /// The values of the row now; nil: it is deleted.
     public let storeValues: [String: StoreValue]?
-
-    /// The attributes that others have changed since, sorted by name; empty if the row is deleted.
-    public var attributesChangedInStore: [String] {
-        guard let storeValues else { return [] }
-        return readValues.keys.filter { storeValues[$0] != readValues[$0] }.sorted()
-    }
 }
 
 /// Changes that cannot be saved because others changed or deleted the same rows. Nothing was saved.

@@ -4,11 +4,7 @@ import PriceStore
 ///
 /// References are weak, so an object without another owner is released. The context itself keeps objects with unsaved changes.
 struct ObjectRegistry {
-    private struct Entry {
-        weak var object: ManagedObject?
-    }
-
-    private var entries: [ObjectID: Entry] = [:]
+    private var entries: [ObjectID: Weak<ManagedObject>] = [:]
     /// The number of entries at which those of released objects are removed.
     private var limit = 1024
 
@@ -22,7 +18,7 @@ struct ObjectRegistry {
             entries = entries.filter { $0.value.object != nil }
             limit = max(1024, entries.count * 2)
         }
-        entries[id] = Entry(object: object)
+        entries[id] = Weak(object: object)
     }
 
     /// Removes an object, and returns it.
@@ -30,6 +26,11 @@ struct ObjectRegistry {
     mutating func remove(_ id: ObjectID) -> ManagedObject? { entries.removeValue(forKey: id)?.object }
 
     mutating func removeAll() { self = ObjectRegistry() }
+}
+
+/// A reference that does not keep an object in memory.
+struct Weak<Object: AnyObject> {
+    weak var object: Object?
 }
 
 /// Objects with unsaved changes of one kind, in the order of their first change. An object is in at most one list.

@@ -81,16 +81,12 @@ public final class ChangeObservation {
 
 /// The observers of a context.
 struct ChangeObservers {
-    private struct Observer {
-        weak var observation: ChangeObservation?
-    }
-
-    private var observers: [Observer] = []
+    private var observers: [Weak<ChangeObservation>] = []
     private var streams: [AsyncStream<ObjectsDidChange>.Continuation] = []
 
     var isEmpty: Bool { observers.isEmpty && streams.isEmpty }
 
-    mutating func add(_ observation: ChangeObservation) { observers.append(Observer(observation: observation)) }
+    mutating func add(_ observation: ChangeObservation) { observers.append(Weak(object: observation)) }
 
     mutating func addStream(
         _ limit: Int, didEnd: @escaping @Sendable () -> Void = {}
@@ -113,12 +109,12 @@ struct ChangeObservers {
             default: break
             }
         }
-        observers.removeAll { $0.observation == nil }
-        return observers.compactMap(\.observation)
+        observers.removeAll { $0.object == nil }
+        return observers.compactMap(\.object)
     }
 
     mutating func remove(_ observation: ChangeObservation) {
-        observers.removeAll { $0.observation === observation }
+        observers.removeAll { $0.object === observation }
     }
 
     func finish() {

@@ -7,21 +7,15 @@ package struct DurationMistake: Error, Hashable, Sendable {
 }
 
 /// A unit of an age or a duration, largest first.
-enum DurationUnit: Int, CaseIterable, Comparable, Sendable {
-    case years, months, weeks, days, hours, minutes, seconds, milliseconds
-
-    var symbol: String {
-        switch self {
-        case .years: "y"
-        case .months: "mo"
-        case .weeks: "w"
-        case .days: "d"
-        case .hours: "h"
-        case .minutes: "min"
-        case .seconds: "s"
-        case .milliseconds: "ms"
-        }
-    }
+enum DurationUnit: String, Comparable, Sendable {
+    case years = "y"
+    case months = "mo"
+    case weeks = "w"
+    case days = "d"
+    case hours = "h"
+    case minutes = "min"
+    case seconds = "s"
+    case milliseconds = "ms"
 
     /// The length in milliseconds. For years and months it is the mean of the Gregorian calendar, which is used for bounds only.
     var meanMilliseconds: Int128 {
@@ -37,7 +31,7 @@ enum DurationUnit: Int, CaseIterable, Comparable, Sendable {
         }
     }
 
-    static func < (a: DurationUnit, b: DurationUnit) -> Bool { a.rawValue < b.rawValue }
+    static func < (a: DurationUnit, b: DurationUnit) -> Bool { a.meanMilliseconds > b.meanMilliseconds }
 
     /// The unit of a common word: `days`, `hrs`.
     static func suggestion(for word: String) -> DurationUnit? {
@@ -81,7 +75,13 @@ struct DurationGrammar {
         let parts = try parts(of: text)
         var total: Int128 = 0
         for (unit, amount) in parts {
-            guard units.contains(unit) else { throw unusable(unit, in: text) }
+            guard units.contains(unit) else {
+                let what =
+                    unit == .milliseconds
+                    ? "is in milliseconds, which cannot be used here"
+                    : "has '\(unit.rawValue)', a calendar unit, where an exact time is meant"
+                throw DurationMistake("'\(text)' \(what); the units are \(unitList)")
+            }
             total += Int128(amount) * unit.meanMilliseconds
         }
         if total == 0 { throw DurationMistake("'\(text)' is zero: it must be greater than zero") }
@@ -102,17 +102,18 @@ struct DurationGrammar {
             if name == "m" || name == "M" {
                 ambiguous = parts.count
                 parts.append((.minutes, amount))
-            } else if let unit = DurationUnit.allCases.first(where: { $0.symbol == name }) {
+            } else if let unit = DurationUnit(rawValue: String(name)) {
                 parts.append((unit, amount))
             } else {
-                throw unknownUnit(String(name), of: text)
+                let meant = suggestion(for: text).map { "did you mean \($0)? The" } ?? "the"
+                throw DurationMistake("'\(name)' in '\(text)' is not a unit; \(meant) units are \(unitList)")
             }
         }
         if parts.isEmpty { throw unreadable(text) }
         if let ambiguous { throw self.ambiguous(parts, at: ambiguous, in: text) }
         for (before, after) in zip(parts, parts.dropFirst()) where after.unit <= before.unit {
             if after.unit == before.unit || parts.filter({ $0.unit == after.unit }).count > 1 {
-                throw DurationMistake("'\(text)' has the unit '\(after.unit.symbol)' twice")
+                throw DurationMistake("'\(text)' has the unit '\(after.unit.rawValue)' twice")
             }
             throw DurationMistake("'\(text)' must have its largest unit first: write \(Self.spelled(parts))")
         }
@@ -168,23 +169,10 @@ struct DurationGrammar {
         return (try? amounts(of: written)) == nil ? nil : written
     }
 
-    private func unknownUnit(_ name: String, of text: String) -> DurationMistake {
-        let meant = suggestion(for: text).map { "did you mean \($0)? The" } ?? "the"
-        return DurationMistake("'\(name)' in '\(text)' is not a unit; \(meant) units are \(unitList)")
-    }
-
-    private func unusable(_ unit: DurationUnit, in text: String) -> DurationMistake {
-        if unit == .milliseconds {
-            return DurationMistake("'\(text)' is in milliseconds, which cannot be used here; the units are \(unitList)")
-        }
-        return DurationMistake(
-            "'\(text)' has '\(unit.symbol)', a calendar unit, where an exact time is meant; the units are \(unitList)")
-    }
-
     /// A number with units that may be meant; of zero, which is never allowed, another one.
     private func examples(of number: some StringProtocol) -> String {
         let some = Int(number) == 0 ? "30" : String(number)
-        return (units.contains(.weeks) ? [.days, .hours] : [DurationUnit.seconds, .minutes]).map { some + $0.symbol }
+        return (units.contains(.weeks) ? [.days, .hours] : [DurationUnit.seconds, .minutes]).map { some + $0.rawValue }
             .joined(separator: " or ")
     }
 
@@ -207,9 +195,9 @@ struct DurationGrammar {
     }
 
     /// The units, such as `y, mo, w, d, h, min, s`.
-    var unitList: String { units.sorted().map(\.symbol).joined(separator: ", ") }
+    var unitList: String { units.sorted().map(\.rawValue).joined(separator: ", ") }
 
     private static func spelled(_ parts: [(unit: DurationUnit, amount: Int)]) -> String {
-        parts.sorted { $0.unit < $1.unit }.map { "\($0.amount)\($0.unit.symbol)" }.joined()
+        parts.sorted { $0.unit < $1.unit }.map { "\($0.amount)\($0.unit.rawValue)" }.joined()
     }
 }

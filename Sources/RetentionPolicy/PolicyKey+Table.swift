@@ -144,7 +144,9 @@ extension PolicyKey {
             "Moves the cutoff back to the start of its hour, day, week or month"),
         PolicyKey(
             "relationships",
-            .word(["as_declared", "deny", "cascade", PolicyWord("nullify", otherNames: ["set_null", "set null"])]),
+            .word([
+                "as_declared", "deny", "cascade", PolicyWord(name: "nullify", otherNames: ["set_null", "set null"]),
+            ]),
             "What happens to related rows; default as_declared"),
         PolicyKey("allow_empty", .flag, "Whether the rule may delete every row of the entity; default false"),
         PolicyKey("limits", .group(ruleLimits), "Limits above which a rule is refused and deletes nothing"),
@@ -238,7 +240,7 @@ extension PolicyKey {
 
     private static let dateFormats = DateEncoding.allCases.map { format in
         PolicyWord(
-            format.rawValue,
+            name: format.rawValue,
             unavailable: format == .native && noPostgreSQL != nil
                 ? "'native' is for the date types of PostgreSQL; a SQLite file has none: name the format of its values"
                 : nil,

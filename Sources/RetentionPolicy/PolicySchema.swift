@@ -221,7 +221,7 @@ extension DurationGrammar {
     /// A regular expression for the grammar. It also accepts more than 10,000 years.
     fileprivate var pattern: String {
         let number = "0*[0-9]{1,15}"
-        let parts = units.sorted().map { "(?:\(number)\($0.symbol))?" }.joined()
+        let parts = units.sorted().map { "(?:\(number)\($0.rawValue))?" }.joined()
         return "^(?=.*[1-9])\(parts)$"
     }
 }

@@ -57,36 +57,32 @@ extension PolicyShape {
 }
 
 /// A word that is a possible value of a key.
-struct PolicyWord: Sendable, ExpressibleByStringLiteral {
+struct PolicyWord: Sendable {
     let name: String
     /// Why the word cannot be used; nil: it can.
-    let unavailable: String?
+    var unavailable: String?
     /// Names that other programs use for the word. They are suggested, not accepted.
-    let otherNames: [String]
+    var otherNames: [String] = []
+    /// Whether the schema lists it.
+    var isListed = true
+}
 
-    let isListed: Bool
-
-    init(_ name: String, unavailable: String? = nil, otherNames: [String] = [], isListed: Bool = true) {
-        self.name = name
-        self.unavailable = unavailable
-        self.otherNames = otherNames
-        self.isListed = isListed
-    }
-
-    init(stringLiteral name: String) { self.init(name) }
+extension PolicyWord: ExpressibleByStringLiteral {
+    init(stringLiteral name: String) { self.init(name: name) }
 
     static func of<Words: CaseIterable & RawRepresentable<String>>(_ type: Words.Type) -> [PolicyWord] {
-        type.allCases.map { PolicyWord($0.rawValue) }
+        type.allCases.map { PolicyWord(name: $0.rawValue) }
     }
 
     static let refusals = RefusalCode.allCases.map { code in
         let name = code.rawValue
         if !RefusalCode.acceptable.contains(code) {
-            return PolicyWord(name, unavailable: "'\(name)' cannot be accepted", isListed: false)
+            return PolicyWord(name: name, unavailable: "'\(name)' cannot be accepted", isListed: false)
         }
-        guard RefusalCode.acceptableByHandOnly.contains(code) else { return PolicyWord(name) }
+        guard RefusalCode.acceptableByHandOnly.contains(code) else { return PolicyWord(name: name) }
         return PolicyWord(
-            name, unavailable: "'\(name)' is accepted by hand for one run, with --accept \(name), never by a policy",
+            name: name,
+            unavailable: "'\(name)' is accepted by hand for one run, with --accept \(name), never by a policy",
             isListed: false)
     }
 }

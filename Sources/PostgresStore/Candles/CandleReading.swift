@@ -141,7 +141,7 @@ struct CandleRows {
                 if type == .numeric { return Int64(value).map(StoreValue.integer) ?? .text(value) }
                 return [.integer, .real].contains(type) ? try row.value(name) : .text(value)
             }
-            return CandleBuilder.Row(candle, at: time.instant, group: group)
+            return (candle, time.instant, group)
         }
     }
 

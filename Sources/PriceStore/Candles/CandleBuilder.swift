@@ -8,25 +8,10 @@ package struct CandleBuilder: Sendable {
     package struct Key: Hashable, Sendable {
         package let group: [StoreValue]
         package let bucket: Range<Instant>
-
-        package init(group: [StoreValue], bucket: Range<Instant>) {
-            self.group = group
-            self.bucket = bucket
-        }
     }
 
-    /// A row: its candle, its date and its group.
-    package struct Row: Sendable {
-        package let candle: Candle
-        package let instant: Instant
-        package let group: [StoreValue]
-
-        package init(_ candle: Candle, at instant: Instant, group: [StoreValue]) {
-            self.candle = candle
-            self.instant = instant
-            self.group = group
-        }
-    }
+    /// The candle of a row, its date and its group.
+    package typealias Row = (candle: Candle, instant: Instant, group: [StoreValue])
 
     /// A candle that rows were added to.
     package struct Change: Sendable {

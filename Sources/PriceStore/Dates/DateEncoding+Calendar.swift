@@ -1,5 +1,5 @@
 extension DateEncoding {
-    /// Reads UTF-8 text as a date of `iso8601`, `yyyymmdd`, `yyyymmddhhmmss` or a pattern: microseconds since
+    /// Reads UTF-8 text as a date of `iso8601`, `native`, `yyyymmdd`, `yyyymmddhhmmss` or a pattern: microseconds since
     /// 1970-01-01T00:00:00Z, start inclusive, end exclusive. Nil: it is not a date, or the format has no text.
     ///
     /// Allocates nothing; in UTC it costs some tens of nanoseconds.
@@ -7,7 +7,7 @@ extension DateEncoding {
         _ utf8: UnsafeBufferPointer<UInt8>, zone: CalendarZone
     ) -> (start: Int64, end: Int64)? {
         switch self {
-        case .iso8601:
+        case .iso8601, .native:
             var reader = ISO8601Reader(utf8)
             return reader.read(zone: zone)
         case .pattern(let pattern):

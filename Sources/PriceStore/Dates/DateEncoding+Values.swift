@@ -15,11 +15,7 @@ extension DateEncoding {
         }
         let span: (start: Int64, end: Int64)?
         switch (self, value) {
-        case (.native, .text(var text)):
-            span = text.withUTF8 { DateEncoding.iso8601.readText($0, zone: zone) }
-        case (.iso8601, .text(var text)), (.pattern, .text(var text)), (.yyyymmdd, .text(var text)),
-            (.yyyymmddhhmmss, .text(var text)):
-            span = text.withUTF8 { readText($0, zone: zone) }
+        case (_, .text(var text)): span = text.withUTF8 { readText($0, zone: zone) }
         case (.yyyymmdd, .integer(let number)), (.yyyymmddhhmmss, .integer(let number)):
             span = readInteger(number, zone: zone)
         case (.yyyymmdd, .real(let number)), (.yyyymmddhhmmss, .real(let number)):

@@ -30,14 +30,6 @@ extension StorePredicate {
 
     package var isThinning: Bool { !thinnings.isEmpty }
 
-    /// Whether the condition itself, not a part of it, spares rows that a rule keeps.
-    package var isKeeper: Bool {
-        switch spared {
-        case .notKept, .notPicked: true
-        case .notHeld, nil: false
-        }
-    }
-
-    /// Whether the condition, or a part of it, spares rows that a rule keeps.
-    package var sparesKeptRows: Bool { leaves.contains(where: \.isKeeper) }
+    /// Whether the condition spares rows that a rule keeps.
+    package var sparesKeptRows: Bool { !keptRows.isEmpty || isThinning }
 }
