@@ -36,15 +36,9 @@ extension StoreContext {
     /// - Throws: `StoreError` if rows cannot be read. All other contexts are then updated, and the same history can be merged again.
     public static func merge(history: [HistoryTransaction], into contexts: [StoreContext]) throws {
         let changes = ChangeSet(history)
-        var failure: StoreError?
-        for context in contexts {
-            do throws(StoreError) {
-                try context.merge(try context.withoutRowsThatAreThere(changes))
-            } catch {
-                failure = failure ?? error
-            }
+        try forEach(contexts) { context throws(StoreError) in
+            try context.merge(try context.withoutRowsThatAreThere(changes))
         }
-        if let failure { throw failure }
     }
 
     /// Notifies observers if other connections have changed the store since the last call. The first call only looks at its state.

@@ -18,9 +18,16 @@ extension StoreContext {
     public static func mergeChanges(
         fromRemoteContextSave changes: ChangeSet, into contexts: [StoreContext]
     ) throws {
+        try forEach(contexts) { context throws(StoreError) in try context.merge(changes) }
+    }
+
+    /// Updates all contexts, also if one of them fails, and throws the first error.
+    static func forEach(
+        _ contexts: [StoreContext], _ update: (StoreContext) throws(StoreError) -> Void
+    ) throws(StoreError) {
         var failure: StoreError?
         for context in contexts {
-            do throws(StoreError) { try context.merge(changes) } catch { failure = failure ?? error }
+            do throws(StoreError) { try update(context) } catch { failure = failure ?? error }
         }
         if let failure { throw failure }
     }

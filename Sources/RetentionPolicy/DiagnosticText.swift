@@ -55,15 +55,12 @@ package enum DiagnosticText {
     }
 
     private static func summary(_ diagnostics: [Diagnostic]) -> String {
-        func count(_ severity: Diagnostic.Severity, _ one: String, _ many: String) -> String? {
+        let parts = Diagnostic.Severity.allCases.map { severity in
             let count = diagnostics.count { $0.severity == severity }
-            return count == 0 ? nil : "\(count) \(count == 1 ? one : many)"
+            if count == 0 { return "" }
+            return severity == .advice ? count.counted("piece") + " of advice" : count.counted(severity.rawValue)
         }
-        let parts = [
-            count(.error, "error", "errors"), count(.warning, "warning", "warnings"),
-            count(.advice, "piece of advice", "pieces of advice"),
-        ]
-        return parts.compactMap(\.self).joined(separator: ", ")
+        return parts.filter { !$0.isEmpty }.joined(separator: ", ")
     }
 
     /// The line as it is shown, and the line of the caret below it.

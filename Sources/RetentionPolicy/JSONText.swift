@@ -53,31 +53,27 @@ package indirect enum JSONText: Hashable, Sendable, CustomStringConvertible {
         case .integer(let value): text += String(value)
         case .number(let value): text += value
         case .string(let value): Self.write(value, to: &text)
-        case .array(let elements):
-            Self.writeList(elements, open: "[", close: "]", to: &text, indent: indent) { element, text, indent in
-                element.write(to: &text, indent: indent)
-            }
+        case .array(let elements): Self.write(elements.map { (nil, $0) }, in: ("[", "]"), to: &text, indent: indent)
         case .object(let members):
-            Self.writeList(members, open: "{", close: "}", to: &text, indent: indent) { member, text, indent in
-                Self.write(member.name, to: &text)
-                text += indent == nil ? ":" : ": "
-                member.value.write(to: &text, indent: indent)
-            }
+            Self.write(members.map { ($0.name, $0.value) }, in: ("{", "}"), to: &text, indent: indent)
         }
     }
 
-    private static func writeList<Element>(
-        _ elements: [Element], open: String, close: String, to text: inout String, indent: Int?,
-        writeElement: (Element, inout String, Int?) -> Void
+    private static func write(
+        _ list: [(name: String?, value: JSONText)], in brackets: (String, String), to text: inout String, indent: Int?
     ) {
-        text += open
-        for (index, element) in elements.enumerated() {
+        text += brackets.0
+        for (index, (name, value)) in list.enumerated() {
             if index > 0 { text += "," }
             if let indent { text += "\n" + String(repeating: "  ", count: indent + 1) }
-            writeElement(element, &text, indent.map { $0 + 1 })
+            if let name {
+                write(name, to: &text)
+                text += indent == nil ? ":" : ": "
+            }
+            value.write(to: &text, indent: indent.map { $0 + 1 })
         }
-        if let indent, !elements.isEmpty { text += "\n" + String(repeating: "  ", count: indent) }
-        text += close
+        if let indent, !list.isEmpty { text += "\n" + String(repeating: "  ", count: indent) }
+        text += brackets.1
     }
 
     /// Writes a string in quotes. Beside what JSON asks for, every character is escaped that a line reader could take

@@ -190,9 +190,7 @@ extension Policy {
 extension Rule {
     /// Whether the rule's rows become candles of an entity.
     package func makes(_ entity: String) -> Bool { rollup.map { $0.target.folded == entity.folded } ?? false }
-}
 
-extension Rule {
     /// Whether rows of the rule may become rows of another one, as far as patterns tell.
     package func mayMake(_ other: Rule) -> Bool {
         guard let target = rollup?.target else { return false }

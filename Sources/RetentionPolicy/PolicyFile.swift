@@ -77,13 +77,15 @@ package enum PolicyFile {
         let message =
             "a password must not be in a policy; name a file that has it in 'password_file', or set PGPASSFILE or "
             + "PGPASSWORD; a command of on_failure or on_success can be a script that reads it; " + Secrets.note
-        return .invalid([Diagnostic(at: mark, message)], PolicySource(path: path, sha256: "", lines: []))
+        return unshown(path, at: mark, message)
     }
 
     private static func tooLarge(_ path: String) -> PolicyError {
-        let source = PolicySource(path: path, sha256: "", lines: [])
-        return .invalid(
-            [Diagnostic(at: Mark(line: 1, column: 1), "the file is larger than 1 MiB and is not read")], source)
+        unshown(path, at: Mark(line: 1, column: 1), "the file is larger than 1 MiB and is not read")
+    }
+
+    private static func unshown(_ path: String, at mark: Mark, _ message: String) -> PolicyError {
+        .invalid([Diagnostic(at: mark, message)], PolicySource(path: path, sha256: "", lines: []))
     }
 
     /// The absolute folder of a file, without a slash at its end (except for the root).

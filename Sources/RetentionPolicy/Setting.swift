@@ -64,15 +64,8 @@ struct SettingGroup: Sendable {
     /// The positions of all keys and values of the group. Nested keys have dotted paths, items of lists paths such as `per[0]`.
     var marks: Marks {
         var marks = Marks(whole: mark)
-        collect(into: &marks, prefix: "")
+        for key in keys { settings[key]?.collect(into: &marks, path: key) }
         return marks
-    }
-
-    private func collect(into marks: inout Marks, prefix: String) {
-        for key in keys {
-            guard let setting = settings[key] else { continue }
-            setting.collect(into: &marks, path: prefix + key)
-        }
     }
 
     func text(_ key: String) -> String? {

@@ -40,13 +40,7 @@ extension SettingReader {
             return .text(try self.text(scalar))
         case .ruleName:
             let name = try self.text(scalar)
-            let isGood = name.utf8.allSatisfy { byte in
-                switch byte {
-                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"): true
-                default: ".-_".utf8.contains(byte)
-                }
-            }
-            if isGood { return .text(name) }
+            if name.utf8.allSatisfy("abcdefghijklmnopqrstuvwxyz0123456789.-_".utf8.contains) { return .text(name) }
             throw Complaint(message: "the name '\(name)' cannot be used; expected only a-z, 0-9, '.', '_' and '-'")
         case .path: return .text(try path(scalar, name: name))
         case .storeAddress: return .text(try storeAddress(scalar, name: name))
@@ -130,13 +124,10 @@ extension SettingReader {
             throw Complaint(
                 message: "'\(text)' is not a known time zone; expected a name such as UTC or Europe/Berlin")
         case .timeOfDay:
-            let parts = text.split(separator: ":", omittingEmptySubsequences: false)
-            if text.utf8.count == 5, parts.count == 2, parts.allSatisfy({ $0.utf8.count == 2 }),
-                let hour = Int(parts[0]), let minute = Int(parts[1]), 0...23 ~= hour, 0...59 ~= minute
-            {
-                return .integer(hour * 3600 + minute * 60)
-            }
-            throw Complaint()
+            guard let match = text.wholeMatch(of: #/([01][0-9]|2[0-3]):([0-5][0-9])/#), let hour = Int(match.1),
+                let minute = Int(match.2)
+            else { throw Complaint() }
+            return .integer(hour * 3600 + minute * 60)
         case .value:
             try refuseCurlyQuotes(scalar)
             let value = try stored(scalar, name: name)

@@ -45,16 +45,12 @@ extension Policy {
         policy.patternText = ([stores.written] + stores.except.sorted().map { "except \($0)" }).joined(separator: " ")
         policy.store.kind = .file(path)
         policy.store.written = stores.display(path)
+        // In a pattern the characters of a name are no wildcards.
+        let name = Self.name(ofStore: path).map { "*?[".contains($0) ? "[\($0)]" : String($0) }.joined()
         for index in pending.indices {
-            policy.pending[index].files = pending[index].files.replacing(
-                Self.storePlaceholder, with: Self.pendingName(ofStore: path))
+            policy.pending[index].files = pending[index].files.replacing(Self.storePlaceholder, with: name)
         }
         return policy
-    }
-
-    /// The name of a store in a pattern of pending files, in which its own characters are no wildcards.
-    private static func pendingName(ofStore path: String) -> String {
-        name(ofStore: path).map { "*?[".contains($0) ? "[\($0)]" : String($0) }.joined()
     }
 
     /// The name of a store's file, without the ending.

@@ -65,12 +65,12 @@ extension YAMLNode.Scalar {
         if !digits.isEmpty, digits.allSatisfy(isDigit) {
             return Int64(text).map(Kind.integer) ?? .unusableNumber
         }
-        guard Self.isDecimal(digits) else { return .text }
-        // Not every parser of numbers accepts `.5` and `5.`; all accept `0.5` and `5.0`.
-        guard let number = Double(text) ?? Double(text.completingFirstPoint()), number.isFinite else {
-            return .unusableNumber
-        }
-        return .real(number)
+        // The parser of numbers also reads words and hexadecimal digits.
+        guard digits.allSatisfy({ isDigit($0) || ".eE+-".utf8.contains($0) }),
+            digits.prefix(while: { !"eE".utf8.contains($0) }).contains(where: isDigit),
+            let number = Double(text) ?? Double(text.completingFirstPoint())
+        else { return .text }
+        return number.isFinite ? .real(number) : .unusableNumber
     }
 
     /// The number in a form that all parsers of numbers accept; nil: it is not a number.
@@ -81,31 +81,10 @@ extension YAMLNode.Scalar {
         }
     }
 
-    /// Whether unsigned digits form a decimal number: `1.5`, `.5`, `5.`, `1e3`.
-    private static func isDecimal(_ bytes: ArraySlice<UInt8>) -> Bool {
-        var rest = bytes
-        func takeDigits() -> Int {
-            let count = rest.prefix { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }.count
-            rest = rest.dropFirst(count)
-            return count
-        }
-        var count = takeDigits()
-        if rest.first == UInt8(ascii: ".") {
-            rest = rest.dropFirst()
-            count += takeDigits()
-        }
-        guard count > 0 else { return false }
-        if rest.first == UInt8(ascii: "e") || rest.first == UInt8(ascii: "E") {
-            rest = rest.dropFirst()
-            if rest.first == UInt8(ascii: "-") || rest.first == UInt8(ascii: "+") { rest = rest.dropFirst() }
-            guard takeDigits() > 0 else { return false }
-        }
-        return rest.isEmpty
-    }
 }
 
 extension String {
-    /// The text with a digit on both sides of its first point.
+    /// The text with a digit on both sides of its first point: not every parser of numbers accepts `.5` and `5.`.
     fileprivate func completingFirstPoint() -> String {
         guard let point = firstIndex(of: ".") else { return self }
         let before = String(self[..<point])

@@ -1,3 +1,5 @@
+import PriceStore
+
 /// Says in plain words why a file is not YAML, at the line that must be changed. The parser often notices a mistake one or more lines
 /// later.
 struct YAMLSyntaxError {
@@ -117,7 +119,7 @@ struct YAMLSyntaxError {
         guard let above = keyColumnAbove, start != above else { return nil }
         return Diagnostic(
             at: Mark(line: place.line, column: start),
-            "this line is indented by \(Self.spaces(start - 1)), the key above it by \(Self.spaces(above - 1)); "
+            "this line is indented by \((start - 1).counted("space")), the key above it by \((above - 1).counted("space")); "
                 + "keys of one level must be aligned")
     }
 
@@ -143,8 +145,6 @@ struct YAMLSyntaxError {
         }
         return nil
     }
-
-    private static func spaces(_ count: Int) -> String { count == 1 ? "1 space" : "\(count) spaces" }
 }
 
 extension PolicyKey {
