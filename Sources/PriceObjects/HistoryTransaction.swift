@@ -56,11 +56,10 @@ public struct HistoryChange: Hashable, Sendable {
 }
 
 extension ChangeSet {
-    /// The combined changes of transactions, each row named once.
+    /// The combined changes of transactions in their order, each row named once.
     ///
     /// An exception is a row whose key was deleted and inserted again. It is named as deleted and as inserted, because it is another row
     /// now.
-    /// - Parameter history: transactions in their order.
     public init(_ history: [HistoryTransaction]) {
         var fates: [ObjectID: (wasInserted: Bool, wasDeleted: Bool, isThere: Bool)] = [:]
         var order: [ObjectID] = []

@@ -10,9 +10,7 @@ extension StoreContext {
 
     /// The next transactions after a position, in order, of this program and all others.
     ///
-    /// - Parameters:
-    ///   - token: the position; nil: before the oldest transaction in the history.
-    ///   - limit: the maximum number of transactions.
+    /// - Parameter token: the position; nil: before the oldest transaction in the history.
     /// - Returns: transactions, all in memory; empty at the end of the history. There may be fewer than the limit before the end.
     /// - Throws: `StoreError`, as ``StoreHistory/history(after:limit:)`` does.
     public func history(after token: HistoryToken?, limit: Int = 100) throws(StoreError) -> [HistoryTransaction] {
@@ -29,10 +27,8 @@ extension StoreContext {
     /// The part may contain transactions that a context already knows, including its own. So an object whose row the history deleted is
     /// looked up first. If its key exists now, the object is read again, unless it has unsaved changes; its save then compares the row.
     ///
-    /// The cost is that of a merge, and a lookup of each object in memory that the history deleted.
-    /// - Parameters:
-    ///   - history: transactions in order.
-    ///   - contexts: contexts of the same store, all on this thread.
+    /// The cost is that of a merge, and a lookup of each object in memory that the history deleted. The contexts are those of one store, all
+    /// on this thread.
     /// - Throws: `StoreError` if rows cannot be read. All other contexts are then updated, and the same history can be merged again.
     public static func merge(history: [HistoryTransaction], into contexts: [StoreContext]) throws {
         let changes = ChangeSet(history)

@@ -69,9 +69,6 @@ extension PolicyKey {
         "accept": "[CODE], with the codes that the refusals show",
     ]
 
-    /// What a mapping needs beside a key that is guessed.
-    static let companions = ["keep": "folder: archive, "]
-
     /// Words for how often something happens, and the age to write.
     static let frequencies = [
         "hourly": "1h", "daily": "1d", "nightly": "1d", "weekly": "1w", "monthly": "1mo", "quarterly": "3mo",

@@ -64,7 +64,7 @@ struct SettingReader {
         // An age does not say of which tier it is, and nearly every text is a schema or a path.
         let possible = name == "thin" ? [] : keys.filter { $0.name != "schema" && accepts(node, $0.shape) }
         let best = possible.first { !["folder", "file"].contains($0.name) } ?? possible.first
-        return best.map { "; write { \(PolicyKey.companions[$0.name] ?? "")\($0.name): \(scalar.text) }" }
+        return best.map { "; write { \($0.name == "keep" ? "folder: archive, " : "")\($0.name): \(scalar.text) }" }
     }
 
     /// What to write for a key, as the end of a message; empty: no sample is known, or nothing is meant.

@@ -39,7 +39,7 @@ package struct KeepLast: Hashable, Sendable {
     /// The attributes of a group; empty: all rows are one group. NULL is a group of its own.
     package let groupedBy: [String]
     /// The rows that count: readable rows that match this condition.
-    package let among: StorePredicate
+    package internal(set) var among: StorePredicate
     /// The date that determines which rows are newest.
     package let date: DateAttribute
     /// Only groups whose oldest kept row is before this instant matter; nil: all groups matter. It limits the work if a range of dates

@@ -29,12 +29,8 @@ extension SurveyRequest {
         }
         var request = self
         request.filter = left(filter)
-        request.keepers.keepLast = keepers.keepLast.map {
-            KeepLast(count: $0.count, groupedBy: $0.groupedBy, among: left($0.among), date: $0.date)
-        }
-        request.keepers.thinning = keepers.thinning.map {
-            Thinning(tiers: $0.tiers, pick: $0.pick, groupedBy: $0.groupedBy, among: left($0.among), date: $0.date)
-        }
+        if let among = keepers.keepLast?.among { request.keepers.keepLast?.among = left(among) }
+        if let among = keepers.thinning?.among { request.keepers.thinning?.among = left(among) }
         return request
     }
 }

@@ -63,7 +63,7 @@ package struct Thinning: Hashable, Sendable {
     /// The attributes of a group; empty: all rows are one group. NULL is a group of its own.
     package let groupedBy: [String]
     /// The rows among which picks are chosen: readable rows that match this condition.
-    package let among: StorePredicate
+    package internal(set) var among: StorePredicate
     /// The date that determines the bucket of a row. Buckets follow the calendar in the zone of the date.
     package let date: DateAttribute
     /// Rows at or after this instant are not looked at, except to choose picks, and count as not picked. A request of a rule sets its own.

@@ -28,10 +28,7 @@ public protocol StoreReader: AnyObject {
 
     /// Figures of the rows that a request finds, with its limit and its order.
     ///
-    /// - Parameters:
-    ///   - figures: what is computed.
-    ///   - request: the rows.
-    ///   - groups: the attributes by which the rows are grouped; empty: all rows are one group.
+    /// - Parameter groups: the attributes by which the rows are grouped; empty: all rows are one group.
     /// - Returns: a row for each group, in the order of the groups: the values of the attributes, then the figures.
     func figures(
         _ figures: [RowFigure], of request: StoreFetchRequest, groupedBy groups: [String]
@@ -84,12 +81,9 @@ public protocol StoreWriter: StoreInserter {
     ///   difference and the statement that would make the described entity.
     func createEntity(_ entity: Entity) throws(StoreError)
 
-    /// Creates an index unless one of exactly these attributes exists.
+    /// Creates an index of a table unless one of exactly these attributes, in this order, exists.
     ///
-    /// - Parameters:
-    ///   - entity: the entity, which must be a table.
-    ///   - attributes: the attributes, in the order of the index.
-    ///   - isUnique: whether no two rows may have the same values.
+    /// - Parameter isUnique: whether no two rows may have the same values.
     func createIndex(on entity: String, attributes: [String], isUnique: Bool) throws(StoreError)
 
     /// Drops an entity with its rows, if it exists.

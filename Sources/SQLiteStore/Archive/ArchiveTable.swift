@@ -72,7 +72,7 @@ struct ArchiveTable: Hashable {
         of rollup: Rollup, number: Int, _ connection: SQLiteFile, _ db: Database
     ) throws -> ArchiveTable? {
         guard let shape = try StoredShape(of: rollup.target, connection, db) else { return nil }
-        let key = rollup.groupedBy.map { rollup.names[group: $0] } + [rollup.names[.time]]
+        let key = rollup.key
         let fields = CandleField.allCases.filter { $0 != .time }.map { rollup.names[$0] }
         return ArchiveTable(
             .candles, shape, key: shape.columns(named: key), shape.columns(named: fields), number: number)

@@ -182,7 +182,7 @@ private struct Target {
             try names.map { scope.table.columnSQL(try scope.attribute($0, store: store)) }
         }
         let fields = try columns(Candle.fields.map { rollup.names[$0] })
-        let key = try columns(rollup.groupedBy.map { rollup.names[group: $0] } + [rollup.names[.time]])
+        let key = try columns(rollup.key)
         // IS is used because a group may be NULL, and OR ABORT because a constraint of the table may replace other candles.
         let isKey = key.map { "\($0) IS ?" }.joined(separator: " AND ")
         let table = scope.table.sql
