@@ -147,7 +147,6 @@ public final class ManagedObject {
         ManagedObjectError(kind: kind, entity: entity, attribute: attribute, objectID: objectID, mismatch: mismatch)
     }
 
-    /// Discards everything except the state.
     func end(as state: State) {
         self.state = state
         snapshot = nil

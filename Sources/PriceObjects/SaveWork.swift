@@ -15,7 +15,6 @@ struct SaveWork {
 
     /// Objects that are now rows, with their IDs.
     private(set) var inserted: [(ManagedObject, ObjectID)] = []
-    /// Objects whose attributes were set.
     private(set) var updated: [ManagedObject] = []
     /// Objects whose rows are deleted, by this save or before.
     private(set) var deleted: [ManagedObject] = []

@@ -62,7 +62,6 @@ extension StoreContext {
         return rest
     }
 
-    /// The rows that exist, of those given.
     func rowsThatAreThere(_ ids: [ObjectID]) throws(StoreError) -> Set<ObjectID> {
         var there: Set<ObjectID> = []
         for (entity, ids) in Dictionary(grouping: ids, by: \.entity) {

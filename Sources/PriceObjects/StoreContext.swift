@@ -251,7 +251,6 @@ extension StoreContext {
             hint: "open it for writing")
     }
 
-    /// Notifies observers of an unsaved change.
     func notifyEdit(of object: ManagedObject) {
         guard !observers.isEmpty else { return }
         let ids = [object.objectID].compactMap(\.self)

@@ -100,7 +100,6 @@ package struct AgreedRule: Hashable, Sendable {
 extension Rule {
     package var writtenName: String { family?.name ?? name }
 
-    /// Whether the rule keeps some of its own rows.
     package var keepsRows: Bool { keepLast != nil || thin != nil }
 
     /// Whether a table may be one of both rules.

@@ -13,7 +13,6 @@ package struct ArchiveSettings: Hashable, Sendable {
 
     package init(place: Place) { self.place = place }
 
-    /// The folder of the archives; nil: they are in a schema.
     package var folder: String? {
         if case .folder(let path) = place { path } else { nil }
     }

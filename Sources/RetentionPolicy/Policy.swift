@@ -3,7 +3,6 @@ package import PriceStore
 /// The contents of `retention.yaml`: one store, the rules for it, and how the job reports.
 package struct Policy: Sendable {
     package var file: PolicySource
-    /// Where the price points are.
     package var store: StoreLocation
     /// The files for each of which the policy is carried out; nil: ``store`` is the only one.
     package var stores: StorePattern?
@@ -44,7 +43,6 @@ package struct Policy: Sendable {
     package var problems: [Diagnostic] = []
     /// The mistakes of the file; nil: there are none. Otherwise its rules have only their names and entities, and it is for past runs.
     package var mistakes: PolicyError?
-    /// The positions of the keys in the file.
     package var marks = Marks(whole: Mark(line: 1, column: 1))
 
     package init(file: PolicySource, store: StoreLocation, rules: [Rule]) {

@@ -1,7 +1,6 @@
 import PriceStore
 
 extension PolicyBuilder {
-    /// The hold of a group; nil: too much is missing.
     mutating func hold(_ group: SettingGroup) -> Hold? {
         if let from = group.instant("from"), let until = group.instant("until"), until <= from,
             let mark = group["until"]?.mark

@@ -2,7 +2,6 @@ import PriceStore
 
 /// Rules whose rows become candles, and the chains that these rules make: ticks to minutes, minutes to hours.
 extension PolicyBuilder {
-    /// The setting of one rule; nil: too much is missing.
     mutating func rollup(_ group: SettingGroup) -> Rule.RollupSetting? {
         checkSource(group)
         guard let target = group.text("into"), let age = group.age("every") else { return nil }

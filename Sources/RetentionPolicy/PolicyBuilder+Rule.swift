@@ -138,7 +138,6 @@ extension PolicyBuilder {
         return .ohlc(price: group.text("price") ?? "")
     }
 
-    /// Reads a format by its name, or a pattern.
     private mutating func dateFormat(_ group: SettingGroup) -> DateEncoding? {
         guard let setting = group.group("date_format")?["pattern"], case .text(let text) = setting.value else {
             return group.text("date_format").flatMap(DateEncoding.init(rawValue:))
@@ -158,7 +157,6 @@ extension PolicyBuilder {
         reader.report(mark, "'latest' must be after 'earliest'; otherwise no date is valid")
     }
 
-    /// All conditions of `where`, in file order.
     static func predicate(_ conditions: SettingGroup) -> StorePredicate {
         conditions.keys.reduce(StorePredicate.all) { predicate, attribute in
             predicate && condition(on: attribute, conditions[attribute]?.value)

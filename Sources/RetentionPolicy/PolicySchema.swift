@@ -180,7 +180,6 @@ package enum PolicySchema {
         return "^[0-9]{4}(?:-(?:0[1-9]|1[0-2])(?:-(?:0[1-9]|[12][0-9]|3[01])(?:[Tt ]\(time)\(offset))?)?)?$"
     }()
 
-    /// A pattern for letters in either case.
     private static func anyCase(_ text: String) -> String {
         text.map { $0.isLetter ? "[\($0.uppercased())\($0.lowercased())]" : String($0) }.joined()
     }

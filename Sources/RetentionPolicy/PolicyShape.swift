@@ -1,6 +1,5 @@
 /// What the value of a key in the policy file may be.
 indirect enum PolicyShape: Sendable {
-    /// The version number of the file format.
     case version
     case text
     case ruleName
@@ -11,7 +10,6 @@ indirect enum PolicyShape: Sendable {
     case modelPath
     case pattern
     case word([PolicyWord])
-    /// One of some words, or a value of another shape.
     case wordOr([PolicyWord], PolicyShape)
     case flag
     case integer(ClosedRange<Int>)
@@ -20,7 +18,6 @@ indirect enum PolicyShape: Sendable {
     case age
     /// A ``MaxAge``, or an ``AgesSetting``.
     case ages
-    /// A number of bytes with a unit.
     case size
     case duration(milliseconds: Bool)
     /// A date or an instant of ISO 8601.

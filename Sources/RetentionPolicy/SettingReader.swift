@@ -348,7 +348,6 @@ struct SettingReader {
 }
 
 extension PolicyShape {
-    /// What a message says is expected.
     var expected: String {
         switch self {
         case .version: "the number 1"

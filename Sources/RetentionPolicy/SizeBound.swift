@@ -26,7 +26,6 @@ package struct SizeBound: Hashable, Sendable {
 
     /// What a bound means for the rows of a store at an instant.
     package struct Finding: Hashable, Sendable {
-        /// Rows before it expire.
         package var cutoff: Instant
         /// The rows or bytes from the cutoff on, if they are more than the bound: they are too young to go; nil: the bound is met.
         package var excess: Int?

@@ -148,7 +148,6 @@ struct YAMLSyntaxError {
 }
 
 extension PolicyKey {
-    /// The names of all keys that a policy can have.
     static let allNames: Set<String> = Set(file.flatMap(\.names))
 
     /// The key's own name, and the names of the keys inside its value.

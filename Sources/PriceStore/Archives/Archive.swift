@@ -53,7 +53,6 @@ package struct ArchiveResult: Hashable, Sendable {
 /// An archive that the store itself holds.
 package struct StoredArchive: Hashable, Sendable {
     package var run: String
-    /// Whether the run has completed it.
     package var isComplete: Bool
 
     package init(run: String, isComplete: Bool) {

@@ -110,7 +110,6 @@ package struct CandleStates {
         }
     }
 
-    /// The index of the transaction that wrote a candle.
     private func part(of candle: ArchivedCandle, _ number: Int) -> Int {
         let ends = ends[number] ?? []
         var (low, high) = (0, ends.count)

@@ -14,7 +14,6 @@ package struct RequestedParts {
 
     /// The rules whose rows are restored, in the order of the run.
     package let rules: [String]
-    /// The numbers of the tables with these rows.
     package let tables: Set<Int>
     /// The numbers of those tables whose rows an earlier undo has restored.
     package let tablesUndone: Set<Int>

@@ -72,7 +72,6 @@ package struct FollowingIndex: Hashable, Sendable {
 
 /// What an archive holds for one table of the store, compared with the store now.
 package struct RestorableTable: Hashable, Sendable {
-    /// The table's name in the store.
     package var table: String
     package var archivedCount = 0
     /// Rows that the store already has, equal in every value.
@@ -97,10 +96,8 @@ package struct RestorableTable: Hashable, Sendable {
     /// The virtual tables that these triggers write. They are out of step if the triggers are skipped.
     package var indexes: [FollowingIndex] = []
 
-    /// Rows that would be inserted.
     package var restorableCount: Int { archivedCount - presentCount - conflictCount }
 
-    /// What a restoration would do.
     package var prediction: RestoredTable {
         var done = RestoredTable()
         (done.restoredCount, done.presentCount, done.skippedCount) = (restorableCount, presentCount, conflictCount)
@@ -112,7 +109,6 @@ package struct RestorableTable: Hashable, Sendable {
 
 /// A row of an archive that was not restored, or whose reference was not restored.
 package struct SkippedRow: Hashable, Sendable {
-    /// The table's name in the store.
     package var table: String
     package var key: [StoreValue]
     /// Why, as a clause: `another row uses its key`.
@@ -127,13 +123,11 @@ package struct SkippedRow: Hashable, Sendable {
 
 /// What a part of a restoration did to one table.
 package struct RestoredTable: Hashable, Sendable {
-    /// Rows that were inserted.
     package var restoredCount = 0
     /// Rows that were in the store already.
     package var presentCount = 0
     /// Rows that were not inserted.
     package var skippedCount = 0
-    /// Rows with references that were restored.
     package var referenceCount = 0
     /// Rows with references that were cleared and not restored.
     package var skippedReferenceCount = 0
@@ -166,7 +160,6 @@ package struct RestorationPart: Hashable, Sendable {
     package var skipped: [SkippedRow] = []
     /// Rows that triggers of the store wrote, by the name of their table; rows of virtual tables are not counted.
     package var byTriggers: [String: TriggeredRows] = [:]
-    /// Whether another part follows.
     package var hasMore = true
 
     package init() {}
@@ -178,7 +171,6 @@ package struct RestorationPart: Hashable, Sendable {
 
 /// Inserts the rows of an archive into the store that they were deleted from, the last deleted first.
 package protocol Restoration: AnyObject {
-    /// The rules whose rows are restored.
     var rules: [String] { get }
 
     /// The tables of the store that get rows, references or candles back. Of the counts, only those of archived rows and of what prevents

@@ -34,7 +34,6 @@ package enum ArchivedKind: String, Sendable {
 /// A table of an archive, as far as the order of a restoration depends on it.
 package protocol RestorableSource {
     var kind: ArchivedKind { get }
-    /// The table's name in the store.
     var table: String { get }
     /// The references of the store's table to other tables.
     var relationships: [Relationship] { get }

@@ -8,7 +8,6 @@ package struct RowsToRestore: Hashable, Sendable {
 
     package init(_ portion: ArchivedRows) { (table, rows) = (portion.table, portion.rows) }
 
-    /// How many rows are inserted.
     package var count: Int { rows.count - leftOut.count }
 
     /// The rows to insert, in as few ranges as possible.

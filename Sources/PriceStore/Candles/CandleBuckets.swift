@@ -13,7 +13,6 @@ package struct CandleBuckets: Hashable, Sendable {
 
     /// How long a bucket is.
     package let length: Length
-    /// The zone of the session's start.
     package let zone: CalendarZone
     /// When a session starts: seconds after midnight on the clocks of the zone, from 0 to 86,399.
     package let sessionStart: Int

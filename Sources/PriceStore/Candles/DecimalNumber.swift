@@ -154,7 +154,6 @@ extension DecimalNumber: Comparable {
 }
 
 extension DecimalNumber: CustomStringConvertible {
-    /// The number as a server reads and writes it.
     package var description: String {
         func digits(_ groups: some Sequence<UInt32>) -> String {
             groups.map { $0.padded(Self.digitsPerGroup) }.joined()

@@ -38,7 +38,6 @@ package struct CivilDate: Hashable, Comparable, Sendable {
         return era * 146_097 + dayOfEra - 719_468
     }
 
-    /// Whether the calendar has this day.
     package var isValid: Bool {
         1...12 ~= month && day >= 1 && day <= CivilDate.daysInMonth(year: year, month: month)
     }

@@ -154,7 +154,6 @@ struct ISO8601Reader {
         return true
     }
 
-    /// Reads exactly as many digits.
     mutating func digits(_ count: Int) -> Int? {
         guard bytes.count - position >= count else { return nil }
         var number = 0
@@ -169,7 +168,6 @@ struct ISO8601Reader {
 }
 
 extension ISO8601Reader {
-    /// Reads the whole text as a pattern writes it.
     mutating func read(_ pattern: DatePattern, zone: CalendarZone) -> (start: Int64, end: Int64)? {
         var date = CivilDate(year: 0, month: 0, day: 0)
         var (seconds, microsecond) = (0, 0)

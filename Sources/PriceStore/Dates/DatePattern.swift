@@ -51,9 +51,7 @@ public struct DatePattern: Hashable, Sendable {
     public let text: String
     package private(set) var parts: [Part] = []
     private var fields: Set<Field> = []
-    /// Whether a text is a whole day.
     package private(set) var isDay = false
-    /// Whether a text is a whole hour.
     package var isHour: Bool { !isDay && !fields.contains(.minute) }
     /// Whether a text says that it is in UTC, so that an offset must be 0.
     package private(set) var isUTC = false

@@ -7,7 +7,6 @@ package enum DateReading: Hashable, Sendable {
     /// and future. A stored 0 is a date here; ``DateAttribute/trustsZero`` says whether it counts as one.
     case unreadable(Survey.Unreadable)
 
-    /// The start of the interval; nil: the value is not a date.
     package var start: Instant? {
         if case .span(let start, _) = self { start } else { nil }
     }

@@ -38,7 +38,6 @@ extension StorePredicate.Operator {
 }
 
 extension Relationship.DeleteRule {
-    /// The rule in a foreign key of standard SQL.
     package var sqlAction: String {
         switch self {
         case .cascade: "CASCADE"

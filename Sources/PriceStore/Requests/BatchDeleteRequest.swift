@@ -21,7 +21,6 @@ public struct BatchDeleteRequest: Hashable, Sendable {
         /// Their reference becomes NULL, whatever the relationship declares.
         case nullify
 
-        /// The rule that replaces the declared one; nil if none does.
         package var deleteRule: Relationship.DeleteRule? {
             switch self {
             case .asDeclared, .deny: nil

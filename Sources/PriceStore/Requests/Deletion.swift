@@ -61,7 +61,6 @@ package struct DeletionBounds: Hashable, Sendable {
 
 /// What a part of a deletion did.
 package struct DeletionPart: Hashable, Sendable {
-    /// What was deleted.
     package var result: BatchDeleteResult
     /// Whether there may be more rows that another part can delete.
     package var hasMore: Bool

@@ -19,7 +19,6 @@ package struct HeldRows: Hashable, Sendable {
 /// A hold that cannot keep its rows, because of something that the store does by itself.
 package struct HoldObstacle: Hashable, Sendable {
     package var hold: HeldRows
-    /// What prevents the hold, as a clause.
     package var reason: String
 
     package init(hold: HeldRows, reason: String) {

@@ -40,7 +40,6 @@ package struct KeepLast: Hashable, Sendable {
     package let groupedBy: [String]
     /// The rows that count: readable rows that match this condition.
     package internal(set) var among: StorePredicate
-    /// The date that determines which rows are newest.
     package let date: DateAttribute
     /// Only groups whose oldest kept row is before this instant matter; nil: all groups matter. It limits the work if a range of dates
     /// limits the rows.

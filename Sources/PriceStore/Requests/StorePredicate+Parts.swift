@@ -23,7 +23,6 @@ extension StorePredicate {
         leaves.compactMap { if case .notPicked(let thinning)? = $0.spared { thinning } else { nil } }
     }
 
-    /// The holds whose rows the condition spares.
     package var holds: [HeldRows] {
         leaves.flatMap { if case .notHeld(let holds, _)? = $0.spared { holds } else { [HeldRows]() } }
     }

@@ -101,16 +101,12 @@ package struct Survey: Hashable, Sendable {
 
     /// What relationships do when the rows are deleted.
     package struct Related: Hashable, Sendable {
-        /// Rows that a cascade deletes.
         package var cascadedCount = 0
         /// The same by the name of their table, where the engine knows it; in lower case where letter case does not matter.
         package var cascadedCounts: [String: Int] = [:]
-        /// Rows that lose a reference.
         package var nullifiedCount = 0
-        /// Relationships that forbid the delete.
         package var obstacles: [Obstacle] = []
 
-        /// The rows of a table that a cascade deletes.
         package func cascadedCount(of table: String) -> Int {
             cascadedCounts[table] ?? cascadedCounts[table.folded] ?? 0
         }

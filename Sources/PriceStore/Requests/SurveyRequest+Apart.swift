@@ -1,5 +1,4 @@
 extension SurveyRequest {
-    /// Whether the rule keeps rows of its own.
     package var keepsRows: Bool { keepers.keepLast != nil || keepers.thinning != nil }
 
     /// Whether two rules that keep rows read the same dates. If not, the rows that one keeps cannot be kept from the other.

@@ -49,9 +49,7 @@ package struct SurveyRequest: Hashable, Sendable {
     /// Whether rows of sub-entities are included; see ``StoreFetchRequest/includesSubentities``.
     package var includesSubentities = true
     package var date: DateAttribute
-    /// Rows before it are expired.
     package var cutoff: Instant
-    /// The rows that the rule considers.
     package var filter: StorePredicate
     package var keepers = Keepers()
     /// What the rules before this one delete, in order: their rows are counted there and not here.
@@ -128,7 +126,6 @@ package struct SurveyRequest: Hashable, Sendable {
 }
 
 extension BatchDeleteRequest {
-    /// All rows that a deletion deletes.
     package init(_ request: SurveyRequest, resultType: BatchResultType = .statusOnly) {
         self.init(
             fetchRequest: StoreFetchRequest(

@@ -13,7 +13,6 @@ package struct Thinning: Hashable, Sendable {
         /// The rows with the first, highest, lowest and last price, of equal prices the first. ``Thinning/among`` has only rows with a price.
         case ohlc(price: String)
 
-        /// What a policy calls it.
         package var word: String { price == nil ? self == .last ? "last" : "first" : "ohlc" }
 
         /// The attribute of the price; nil: none matters.
@@ -56,9 +55,7 @@ package struct Thinning: Hashable, Sendable {
         }
     }
 
-    /// The tiers, the smallest unit first.
     package let tiers: [Tier]
-    /// Which row of a bucket is kept.
     package let pick: Pick
     /// The attributes of a group; empty: all rows are one group. NULL is a group of its own.
     package let groupedBy: [String]

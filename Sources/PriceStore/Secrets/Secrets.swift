@@ -15,7 +15,6 @@ package enum Secrets {
     package static let note =
         "so does a token or a key, and in the address of a server each parameter that libpq does not know"
 
-    /// Whether a text contains a password.
     package static func areIn(_ text: String) -> Bool { !places(in: text).isEmpty }
 
     /// The text with ``mask`` in place of each password.

@@ -174,7 +174,6 @@ extension RetentionInserter {
 
 /// What a retention job does with a store beyond ``StoreWriter``: it deletes in parts, makes archives, and spares other programs.
 package protocol RetentionWriter: RetentionInserter, StoreWriter {
-    /// Creates the entity of the candles that rows of an entity become.
     func createCandles(_ rollup: Rollup, of entity: Entity) throws(StoreError)
 
     /// The deletion of the rows that a request names, as its survey has found them.
