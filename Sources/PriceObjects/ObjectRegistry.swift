@@ -21,9 +21,7 @@ struct ObjectRegistry {
         entries[id] = Weak(object: object)
     }
 
-    /// Removes an object, and returns it.
-    @discardableResult
-    mutating func remove(_ id: ObjectID) -> ManagedObject? { entries.removeValue(forKey: id)?.object }
+    mutating func remove(_ id: ObjectID) { entries[id] = nil }
 
     mutating func removeAll() { self = ObjectRegistry() }
 }

@@ -25,6 +25,11 @@ enum CanonicalText {
         return quoted + "\""
     }
 
+    /// The member for the attributes of a group; none without any.
+    static func per(_ names: [String]) -> [(String, String)] {
+        names.isEmpty ? [] : [("per", list(names.sorted().map(text)))]
+    }
+
     static func list(_ texts: [String]) -> String { "[" + texts.joined(separator: ", ") + "]" }
 
     /// A value as a policy writes it. A policy has no bytes.

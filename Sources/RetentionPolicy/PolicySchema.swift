@@ -47,7 +47,8 @@ package enum PolicySchema {
         if let units = key.shape.unitText { text += " Units: \(units)." }
         return JSONText.object([.init("description", .string(text))])
             .adding(members(of: node(key.shape, isComplete: inside)))
-            .adding(key.isArchive ? archiveRules : [])
+            // A rule has a word of that name.
+            .adding(key.name == "archive" && !key.shape.keys.isEmpty ? archiveRules : [])
     }
 
     private static let inheritableNames = Set(PolicyKey.inheritable.map(\.name))
@@ -186,13 +187,6 @@ package enum PolicySchema {
 
     private static func members(of node: JSONText) -> [JSONText.Member] {
         if case .object(let members) = node { members } else { [] }
-    }
-}
-
-extension PolicyKey {
-    /// Whether the key is the mapping `archive` of the file, not the word of a rule.
-    fileprivate var isArchive: Bool {
-        if case .group = shape { name == "archive" } else { false }
     }
 }
 

@@ -128,11 +128,7 @@ package struct RecordedRule: Hashable, Sendable {
         add("where", rule.filter == .all ? nil : CanonicalText.conditions(rule.filter))
         add(
             "keep_last",
-            rule.keepLast.map {
-                let count = [("count", "\($0.count)")]
-                let per = [("per", CanonicalText.list($0.per.sorted().map(CanonicalText.text)))]
-                return CanonicalText.object($0.per.isEmpty ? count : count + per)
-            })
+            rule.keepLast.map { CanonicalText.object([("count", "\($0.count)")] + CanonicalText.per($0.per)) })
         add("thin", rule.thin.map(thin))
         add("rollup", rule.rollup?.canonical)
         add("earliest", word: rule.earliest?.rfc3339)
@@ -154,8 +150,7 @@ package struct RecordedRule: Hashable, Sendable {
 
 extension RecordedRule {
     private static func thin(_ thin: Rule.ThinSetting) -> String {
-        var members: [(String, String)] = []
-        if !thin.per.isEmpty { members.append(("per", CanonicalText.list(thin.per.sorted().map(CanonicalText.text)))) }
+        var members = CanonicalText.per(thin.per)
         if thin.pick != .last { members.append(("pick", CanonicalText.text(thin.pick.word))) }
         if let price = thin.pick.price { members.append(("price", CanonicalText.text(price))) }
         members += thin.tiers.map { ($0.unit.tierName, CanonicalText.text($0.age?.canonical ?? "forever")) }

@@ -89,7 +89,7 @@ extension Rule.RollupSetting {
     var canonical: String {
         func text(_ value: String) -> String { CanonicalText.text(value) }
         var members = [("into", text(target)), ("every", text(buckets.length.written))]
-        if !per.isEmpty { members.append(("per", CanonicalText.list(per.sorted().map(text)))) }
+        members += CanonicalText.per(per)
         if let price { members.append(("price", text(price))) } else { members.append(("from", text("candles"))) }
         if let volume { members.append(("volume", text(volume))) }
         let minutes = buckets.sessionStart / 60

@@ -8,9 +8,7 @@ extension Plan {
     /// Notes the rows that no cascade of a rule's batches may take: held rows, rows that `thin` and `keep_last` keep, rows of tables that
     /// an undo has restored, and the last readable row of an entity. Refusals that are accepted for the rule are left out.
     mutating func noteRowsToKeep(_ planner: Planner, reader: any RetentionReader) throws {
-        let held = holds.inForce.filter(\.isThere).map {
-            RowsToKeep.Kept($0.rows, keeper: "the hold '\($0.hold.name)'")
-        }
+        let held = holds.inForce.filter(\.isThere).map { (rows: $0.rows, keeper: "the hold '\($0.hold.name)'") }
         // What is a view now loses no rows of its own.
         let kept = try keepers(asOf: planner.asOf).filter {
             try reader.entity(named: $0.request.entity)?.kind == .table
@@ -19,7 +17,7 @@ extension Plan {
                 // Rows for which that is unknown are not held.
                 let held = HeldRows(
                     name: keeper.rule.name, entity: keeper.request.entity, rows: .notTrue(.notTrue(rows)))
-                return RowsToKeep.Kept(held, keeper: "the rule '\(keeper.rule.name)'")
+                return (rows: held, keeper: "the rule '\(keeper.rule.name)'")
             }
         }
         let entities = try notEmptied(planner, reader: reader)
@@ -30,8 +28,7 @@ extension Plan {
             guard !accepted.contains(.restoredRows), let record = steps[index].record else { continue }
             for restored in planner.memory.restorations where !planner.isAccepted(restored, record) {
                 steps[index].rowsToKeep.rows += restored.tables.sorted().map {
-                    .init(
-                        HeldRows(name: restored.undo, entity: $0, rows: .all), keeper: "the undo \(restored.undo)")
+                    (HeldRows(name: restored.undo, entity: $0, rows: .all), "the undo \(restored.undo)")
                 }
             }
         }
@@ -40,7 +37,7 @@ extension Plan {
     /// The entities of enabled rules, carried out or not, for which no rule allows emptying. There may be thousands of rules.
     private func notEmptied(
         _ planner: Planner, reader: any RetentionReader
-    ) throws -> [RowsToKeep.NotEmptied] {
+    ) throws -> [(entity: String, date: DateAttribute)] {
         let rules = planner.policy.rules.filter(\.isEnabled)
         var done = Set(rules.filter(\.mayEmpty).map { $0.entity.folded })
         return try rules.compactMap { rule in
@@ -48,7 +45,7 @@ extension Plan {
                 let entity = try reader.entity(named: rule.entity)?.name
             else { return nil }
             done.insert(rule.entity.folded)
-            return .init(entity: entity, date: date)
+            return (entity, date)
         }
     }
 }

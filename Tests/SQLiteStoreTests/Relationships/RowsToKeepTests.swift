@@ -21,10 +21,10 @@ struct RowsToKeepTests {
         let writer = try store.writer()
         if isEmptied {
             // Its texts are read as dates: one of a deleted note is, and no other.
-            writer.rowsToKeep.entities = [.init(entity: "Note", date: DateAttribute(name: "text", encoding: .iso8601))]
+            writer.rowsToKeep.entities = [("Note", DateAttribute(name: "text", encoding: .iso8601))]
         } else {
             let held = HeldRows(name: "audit", entity: "Note", rows: .compare("text", .equal, .text("held")))
-            writer.rowsToKeep.rows = [.init(held, keeper: "the hold 'audit'")]
+            writer.rowsToKeep.rows = [(held, "the hold 'audit'")]
         }
         let before = try store.rows("SELECT count(*) FROM ZPOINT")
         try expectStopped(
@@ -45,8 +45,8 @@ struct RowsToKeepTests {
             "INSERT INTO c VALUES ('\(text)', 1), ('kept', 2)")
         let writer = try store.writer()
         let held = HeldRows(name: "audit", entity: "c", rows: .compare("at", .equal, .text("kept")))
-        writer.rowsToKeep.rows = [.init(held, keeper: "the hold 'audit'")]
-        writer.rowsToKeep.entities = [.init(entity: "c", date: DateAttribute(name: "at", encoding: .iso8601))]
+        writer.rowsToKeep.rows = [(held, "the hold 'audit'")]
+        writer.rowsToKeep.entities = [("c", DateAttribute(name: "at", encoding: .iso8601))]
         let request = RelationshipTests.request("p")
         if let words {
             try expectStopped(writer, request, words: words) {}
