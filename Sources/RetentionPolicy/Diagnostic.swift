@@ -34,7 +34,7 @@ package struct Marks: Hashable, Sendable {
 }
 
 /// A mistake in a policy file, with its position and what was expected.
-package struct Diagnostic: Hashable, Sendable {
+package struct Diagnostic: Error, Hashable, Sendable {
     /// The severity, worst first.
     package enum Severity: String, Hashable, Sendable, CaseIterable, Comparable {
         case error, warning, advice

@@ -24,14 +24,9 @@ package struct SizeBound: Hashable, Sendable {
         }
     }
 
-    /// What a bound means for the rows of a store at an instant.
-    package struct Finding: Hashable, Sendable {
-        package var cutoff: Instant
-        /// The rows or bytes from the cutoff on, if they are more than the bound: they are too young to go; nil: the bound is met.
-        package var excess: Int?
-
-        package init(cutoff: Instant, excess: Int?) { (self.cutoff, self.excess) = (cutoff, excess) }
-    }
+    /// What a bound means for the rows of a store at an instant: those before the cutoff expire. The excess is that of the rows or bytes from
+    /// the cutoff on, if they are more than the bound: they are too young to go; nil: the bound is met.
+    package typealias Finding = (cutoff: Instant, excess: Int?)
 
     /// Whether no row expires sooner by this bound than by another one.
     func isWithin(_ other: SizeBound, isUTC: Bool) -> Bool {

@@ -24,11 +24,6 @@ struct YAMLReader {
     /// Keys whose values would be shown if they were only unknown.
     private static let secretKeys: Set<String> = ["pass", "passwd", "password", "pgpassword", "pwd"]
 
-    /// A mistake after which nothing more can be read.
-    private struct Stop: Error {
-        let diagnostic: Diagnostic
-    }
-
     /// Reads the document.
     ///
     /// - Returns: its root, all mistakes, and the first password. The root is nil if there is none or it cannot be read; there is then a
@@ -45,11 +40,11 @@ struct YAMLReader {
             yaml_parser_set_encoding(parser, YAML_UTF8_ENCODING)
             yaml_parser_set_input_string(parser, bytes.baseAddress, bytes.count)
             var reader = YAMLReader(text: text, parser: parser)
-            do throws(Stop) {
+            do throws(Diagnostic) {
                 let root = try reader.document()
                 return (root, reader.diagnostics, reader.secret)
             } catch {
-                return (nil, reader.diagnostics + [error.diagnostic], reader.secret)
+                return (nil, reader.diagnostics + [error], reader.secret)
             }
         }
     }
@@ -70,9 +65,9 @@ struct YAMLReader {
         case streamEnd
     }
 
-    private mutating func document() throws(Stop) -> YAMLNode? {
+    private mutating func document() throws(Diagnostic) -> YAMLNode? {
         guard case (.documentStart, _) = try next() else {
-            throw stop(Mark(line: 1, column: 1), "the file is empty; expected version, store and rules")
+            throw Diagnostic(at: Mark(line: 1, column: 1), "the file is empty; expected version, store and rules")
         }
         let (event, mark) = try next()
         let root = try node(event, mark, level: 1)
@@ -83,13 +78,13 @@ struct YAMLReader {
         return root
     }
 
-    private mutating func node(_ event: Event, _ mark: Mark, level: Int) throws(Stop) -> YAMLNode {
+    private mutating func node(_ event: Event, _ mark: Mark, level: Int) throws(Diagnostic) -> YAMLNode {
         if level > Self.deepestLevel {
-            throw stop(mark, "values are nested more than \(Self.deepestLevel) levels deep here")
+            throw Diagnostic(at: mark, "values are nested more than \(Self.deepestLevel) levels deep here")
         }
         if case .alias(let name) = event { return try alias(name, mark, level: level) }
         nodeCount += 1
-        if nodeCount > Self.mostNodes { throw stop(mark, Self.tooMany) }
+        if nodeCount > Self.mostNodes { throw Diagnostic(at: mark, Self.tooMany) }
         var node = YAMLNode(content: .sequence([]), mark: mark)
         switch event {
         case .scalar(var scalar, let anchor, let tag):
@@ -117,12 +112,12 @@ struct YAMLReader {
             node.content = .mapping(try pairs(of: &node, level: level))
             close(anchor, node)
         case .alias, .documentStart, .end, .streamEnd:
-            throw stop(mark, "expected a value here")
+            throw Diagnostic(at: mark, "expected a value here")
         }
         return node
     }
 
-    private mutating func pairs(of mapping: inout YAMLNode, level: Int) throws(Stop) -> [YAMLNode.Pair] {
+    private mutating func pairs(of mapping: inout YAMLNode, level: Int) throws(Diagnostic) -> [YAMLNode.Pair] {
         var pairs: [YAMLNode.Pair] = []
         var places: [String: Mark] = [:]
         while true {
@@ -162,16 +157,16 @@ struct YAMLReader {
 
     /// The node of an alias, at the position of the alias. Its size counts as if it were written out, so that aliases of aliases cannot
     /// exceed the limit.
-    private mutating func alias(_ name: String, _ mark: Mark, level: Int) throws(Stop) -> YAMLNode {
-        if openAnchors.contains(name) { throw stop(mark, "the alias '*\(name)' is inside its own value") }
+    private mutating func alias(_ name: String, _ mark: Mark, level: Int) throws(Diagnostic) -> YAMLNode {
+        if openAnchors.contains(name) { throw Diagnostic(at: mark, "the alias '*\(name)' is inside its own value") }
         guard var node = anchors[name] else {
             let hint = NearestName.suggestion(for: name, in: anchors.keys.sorted())
-            throw stop(mark, "the alias '*\(name)' has no anchor '&\(name)' before it\(hint)")
+            throw Diagnostic(at: mark, "the alias '*\(name)' has no anchor '&\(name)' before it\(hint)")
         }
         nodeCount += node.nodeCount
-        if nodeCount > Self.mostNodes { throw stop(mark, "with the alias '*\(name)' " + Self.tooMany) }
+        if nodeCount > Self.mostNodes { throw Diagnostic(at: mark, "with the alias '*\(name)' " + Self.tooMany) }
         if level + node.height - 1 > Self.deepestLevel {
-            throw stop(mark, "the alias '*\(name)' nests values more than \(Self.deepestLevel) levels deep")
+            throw Diagnostic(at: mark, "the alias '*\(name)' nests values more than \(Self.deepestLevel) levels deep")
         }
         node.mark = mark
         return node
@@ -194,12 +189,10 @@ struct YAMLReader {
 
     private static let tooMany = "the file has more than 100,000 values, which is the limit"
 
-    private func stop(_ mark: Mark, _ message: String) -> Stop { Stop(diagnostic: Diagnostic(at: mark, message)) }
-
-    private mutating func next() throws(Stop) -> (Event, Mark) {
+    private mutating func next() throws(Diagnostic) -> (Event, Mark) {
         var event = yaml_event_t()
         while true {
-            guard yaml_parser_parse(parser, &event) == 1 else { throw parserStop() }
+            guard yaml_parser_parse(parser, &event) == 1 else { throw parserMistake() }
             defer { yaml_event_delete(&event) }
             let mark = mark(of: event)
             switch event.type {
@@ -242,22 +235,22 @@ struct YAMLReader {
         return text.mark(from: start, to: end)
     }
 
-    private func parserStop() -> Stop {
+    private func parserMistake() -> Diagnostic {
         let parser = parser.pointee
         let problem = parser.problem.map { String(cString: $0) } ?? "the file cannot be read as YAML"
         let mark = text.mark(from: parser.problem_mark.index, to: parser.problem_mark.index + 1)
-        if parser.error == YAML_MEMORY_ERROR { return stop(mark, "not enough memory to read the file") }
+        if parser.error == YAML_MEMORY_ERROR { return Diagnostic(at: mark, "not enough memory to read the file") }
         let scalar = text.scalar(at: mark)
         if problem.contains("cannot start any token") || problem.contains("found a tab"), let scalar {
-            if scalar == "\t" { return stop(mark, "a tab cannot be used for indentation; use spaces") }
-            return stop(mark, "a value cannot begin with '\(scalar)'; write it in quotes")
+            if scalar == "\t" { return Diagnostic(at: mark, "a tab cannot be used for indentation; use spaces") }
+            return Diagnostic(at: mark, "a value cannot begin with '\(scalar)'; write it in quotes")
         }
         let context = parser.context.map { String(cString: $0) }
         let trouble = YAMLSyntaxError(
             problem: problem, context: context, place: mark,
             contextPlace: text.mark(from: parser.context_mark.index, to: parser.context_mark.index + 1),
             lines: text.source.lines)
-        if let diagnostic = trouble.diagnostic { return Stop(diagnostic: diagnostic) }
+        if let diagnostic = trouble.diagnostic { return diagnostic }
         var message = "this is not YAML: \(problem)"
         if let context {
             message += " \(context)"
@@ -266,7 +259,7 @@ struct YAMLReader {
                 message += " that begins at line \(place.line), column \(place.column)"
             }
         }
-        return stop(mark, message)
+        return Diagnostic(at: mark, message)
     }
 
     private static func string(_ pointer: UnsafeMutablePointer<yaml_char_t>?) -> String? {

@@ -13,20 +13,17 @@ public struct CalendarZone: Hashable, Sendable {
     let offsets: ZoneOffsets?
 
     /// Coordinated universal time.
-    public static let utc = CalendarZone(validated: "UTC", offsets: nil)
+    public static let utc = CalendarZone(identifier: "UTC", offsets: nil)
+}
 
-    private init(validated identifier: String, offsets: ZoneOffsets?) {
-        self.identifier = identifier
-        self.offsets = offsets
-    }
-
+extension CalendarZone {
     /// Creates the zone of an IANA name, in the spelling of the time zone data; nil: there is no zone of that name.
     /// All names of UTC (`Etc/UTC`, `GMT`, `Z` …) give ``utc``.
     public init?(identifier: String) {
         if CalendarZone.namesOfUTC.contains(identifier) {
             self = .utc
         } else if let offsets = ZoneOffsets.named(identifier) {
-            self.init(validated: identifier, offsets: offsets)
+            self.init(identifier: identifier, offsets: offsets)
         } else {
             return nil
         }

@@ -27,11 +27,11 @@ extension Rule {
         let between = try search.size(from: byAge, before: youngest)
         guard young + between > search.tolerated else { return }
         guard young < search.limit else {
-            bounded = .init(cutoff: youngest, excess: young > search.limit ? young : nil)
+            bounded = (youngest, excess: young > search.limit ? young : nil)
             return
         }
-        bounded = .init(
-            cutoff: try search.cutoff(after: byAge, before: youngest, young: young, between: between), excess: nil)
+        let cutoff = try search.cutoff(after: byAge, before: youngest, young: young, between: between)
+        bounded = (cutoff, excess: nil)
     }
 
     /// The sentence that a bound moves the cutoff forward; nil: it does not.
