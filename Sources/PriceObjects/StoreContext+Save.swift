@@ -28,41 +28,37 @@ extension StoreContext {
     /// Throws if an object lacks a required value, or names an attribute that cannot be set.
     private func validate() throws {
         var failures: [ObjectValidationError.Failure] = []
+        func fail(_ object: ManagedObject, _ attribute: String, _ reason: ObjectValidationError.Failure.Reason) throws {
+            let entity = try shape(object.entity).entity.name
+            failures.append(.init(entity: entity, attribute: attribute, objectID: object.objectID, reason: reason))
+        }
         try inserted.forEach { object in
             let shape = try shape(object.entity)
             var named: Set<String> = []
-            func fail(_ attribute: String, _ reason: ObjectValidationError.Failure.Reason) {
-                failures.append(
-                    ObjectValidationError.Failure(
-                        entity: shape.entity.name, attribute: attribute, objectID: nil, reason: reason))
-            }
             for (name, value) in object.changedValues.sorted(by: { $0.key < $1.key }) {
                 guard let place = shape.place(of: name) else {
-                    fail(name, .unknownAttribute)
+                    try fail(object, name, .unknownAttribute)
                     continue
                 }
                 let attribute = shape.entity.attributes[place]
                 named.insert(attribute.name)
-                if attribute.isGenerated { fail(attribute.name, .generatedAttribute) }
+                if attribute.isGenerated { try fail(object, attribute.name, .generatedAttribute) }
                 if value.isNull, attribute.isRequired, !shape.mayBeNumbered(attribute) {
-                    fail(attribute.name, .valueMissing)
+                    try fail(object, attribute.name, .valueMissing)
                 }
             }
             for attribute in shape.entity.attributes
             where attribute.isRequired && !attribute.hasDefault && !attribute.isGenerated
                 && !named.contains(attribute.name) && !shape.mayBeNumbered(attribute)
             {
-                fail(attribute.name, .valueMissing)
+                try fail(object, attribute.name, .valueMissing)
             }
         }
         try updated.forEach { object in
             let shape = try object.shape ?? shape(object.entity)
             for attribute in shape.entity.attributes
             where attribute.isRequired && object.changedValues[attribute.name]?.isNull == true {
-                failures.append(
-                    ObjectValidationError.Failure(
-                        entity: object.entity, attribute: attribute.name, objectID: object.objectID,
-                        reason: .valueMissing))
+                try fail(object, attribute.name, .valueMissing)
             }
         }
         if !failures.isEmpty { throw ObjectValidationError(store: inserter.name, failures: failures) }

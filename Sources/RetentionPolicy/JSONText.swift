@@ -22,11 +22,11 @@ package indirect enum JSONText: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// This object with more members at its end. A value that is not an object is unchanged.
-    func adding(_ more: [Member]) -> JSONText {
-        guard case .object(let members) = self else { return self }
-        return .object(members + more)
-    }
+    /// The members of an object; none: it is another value.
+    var members: [Member] { if case .object(let members) = self { members } else { [] } }
+
+    /// This object with more members at its end.
+    func adding(_ more: [Member]) -> JSONText { .object(members + more) }
 
     package static func strings(_ texts: [String]) -> JSONText { .array(texts.map { .string($0) }) }
 

@@ -8,15 +8,13 @@ extension PolicyBuilder {
                 "'archive' needs a ledger, which records where each archive is and its hash; remove 'ledger: none'")
         }
         checkPlace(archive, of: store)
-        guard let place = place(archive) else { return nil }
+        let place: ArchiveSettings.Place? =
+            archive.text("folder").map { .folder($0) } ?? archive.text("schema").map { .schema($0) }
+        guard let place else { return nil }
         var settings = ArchiveSettings(place: place)
         // The only word is `forever`; everything else is an age.
         if archive["keep"] != nil { settings.keep = archive.age("keep") }
         return settings
-    }
-
-    private func place(_ archive: SettingGroup) -> ArchiveSettings.Place? {
-        archive.text("folder").map { .folder($0) } ?? archive.text("schema").map { .schema($0) }
     }
 
     /// A file store has its archives in a folder, a server in a schema.

@@ -2,11 +2,7 @@ import PriceStore
 
 extension PolicyBuilder {
     mutating func hold(_ group: SettingGroup) -> Hold? {
-        if let from = group.instant("from"), let until = group.instant("until"), until <= from,
-            let mark = group["until"]?.mark
-        {
-            reader.report(mark, "'until' must be after 'from'; otherwise the hold covers nothing")
-        }
+        checkOrder(group, "from", "until", otherwise: "the hold covers nothing")
         guard let name = group.text("name"), let entity = group.text("entity") else { return nil }
         var hold = Hold(name: name, entity: entity, reason: group.text("reason") ?? "", marks: group.marks)
         hold.skipsMissing = group["missing"] != nil

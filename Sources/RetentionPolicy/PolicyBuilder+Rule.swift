@@ -3,7 +3,7 @@ import PriceStore
 extension PolicyBuilder {
     /// The rule of a group after defaults are applied; nil: too much is missing.
     mutating func rule(_ group: SettingGroup) -> Rule? {
-        checkDates(group)
+        checkOrder(group, "earliest", "latest", otherwise: "no date is valid")
         guard let name = group.text("name"), let entity = group.text("entity"),
             let dateAttribute = group.text("date_attribute"), group["max_age"]?.value != nil
         else { return nil }
@@ -150,11 +150,12 @@ extension PolicyBuilder {
         }
     }
 
-    private mutating func checkDates(_ group: SettingGroup) {
-        guard let earliest = group.instant("earliest"), let latest = group.instant("latest"), latest <= earliest,
-            let mark = group["latest"]?.mark
+    /// Checks that one date of a group is after another one.
+    mutating func checkOrder(_ group: SettingGroup, _ first: String, _ last: String, otherwise: String) {
+        guard let start = group.instant(first), let end = group.instant(last), end <= start,
+            let mark = group[last]?.mark
         else { return }
-        reader.report(mark, "'latest' must be after 'earliest'; otherwise no date is valid")
+        reader.report(mark, "'\(last)' must be after '\(first)'; otherwise \(otherwise)")
     }
 
     static func predicate(_ conditions: SettingGroup) -> StorePredicate {

@@ -166,13 +166,15 @@ extension PolicyKey {
 
     static let keepLast: [PolicyKey] = [
         PolicyKey("count", .integer(1...Int.max), required: true, "How many rows of each group are kept"),
-        PolicyKey("per", .list(.text, atLeast: 0), "The attributes that make a group; default: all rows are one group"),
+        per,
     ]
+
+    private static let per = PolicyKey(
+        "per", .list(.text, atLeast: 0), "The attributes that make a group; default: all rows are one group")
 
     static let thin: [PolicyKey] =
         [
-            PolicyKey(
-                "per", .list(.text, atLeast: 0), "The attributes that make a group; default: all rows are one group"),
+            per,
             PolicyKey(
                 "pick", .word(["last", "first", "ohlc"]),
                 "Which row of a bucket is kept; ohlc: the rows with the first, highest, lowest and last price; default last"

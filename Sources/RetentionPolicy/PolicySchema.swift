@@ -10,7 +10,7 @@ package enum PolicySchema {
             .init("$schema", "https://json-schema.org/draft/2020-12/schema"),
             .init("title", "retention.yaml"),
             .init("description", "Which rows of a store expire, and how the job reports it"),
-        ] + members(of: object(PolicyKey.file, isComplete: true))
+        ] + object(PolicyKey.file, isComplete: true).members
             + [.init("$defs", .object(definitions))])
 
     // MARK: Groups
@@ -46,7 +46,7 @@ package enum PolicySchema {
         var text = key.summary + "."
         if let units = key.shape.unitText { text += " Units: \(units)." }
         return JSONText.object([.init("description", .string(text))])
-            .adding(members(of: node(key.shape, isComplete: inside)))
+            .adding(node(key.shape, isComplete: inside).members)
             // A rule has a word of that name.
             .adding(key.name == "archive" && !key.shape.keys.isEmpty ? archiveRules : [])
     }
@@ -183,10 +183,6 @@ package enum PolicySchema {
 
     private static func anyCase(_ text: String) -> String {
         text.map { $0.isLetter ? "[\($0.uppercased())\($0.lowercased())]" : String($0) }.joined()
-    }
-
-    private static func members(of node: JSONText) -> [JSONText.Member] {
-        if case .object(let members) = node { members } else { [] }
     }
 }
 

@@ -12,7 +12,7 @@ extension PostgresWriter {
         }
         try run("creating the table \(entity.name)", isRepeatable: false) {
             var parts = try entity.attributes.map(definition)
-            if !entity.primaryKey.isEmpty { parts.append("PRIMARY KEY \(entity.primaryKey.quotedList)") }
+            if !entity.primaryKey.isEmpty { parts.append("PRIMARY KEY \(entity.primaryKey.standardList)") }
             try execute("CREATE TABLE \(entity.name.quotedIdentifier) (\(parts.joined(separator: ", ")))")
             catalog = PostgresCatalog()
         }

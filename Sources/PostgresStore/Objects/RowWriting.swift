@@ -40,7 +40,7 @@ extension PostgresDatabase {
             let isLocal = [.timestamp, .date].contains(scope.table.type(attribute))
             return "\(column)\(isLocal ? "::timestamptz" : "")::\(attribute.declaredType)"
         }
-        return start + "\(names.quotedList) SELECT \(values.joined(separator: ", ")) FROM unnest("
+        return start + "\(names.standardList) SELECT \(values.joined(separator: ", ")) FROM unnest("
             + .joined(lists, by: ", ")
             + ") WITH ORDINALITY AS listed (\(columns.joined(separator: ", ")), place) ORDER BY place" + conflict
     }

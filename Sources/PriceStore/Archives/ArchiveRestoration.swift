@@ -124,7 +124,7 @@ package final class ArchiveRestoration<Work: RestorationWork>: Restoration {
     }
 
     private func list(_ row: Int64, of table: Int, _ reason: String, _ part: inout RestorationPart) throws {
-        guard part.listsMore else { return }
+        guard part.skipped.count < 100 else { return }
         part.skipped.append(SkippedRow(table: name(table), key: try work.key(of: row, in: table), reason: reason))
     }
 

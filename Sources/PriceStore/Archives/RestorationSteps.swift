@@ -187,6 +187,4 @@ extension RestorationPart {
     package mutating func note(_ table: String, _ change: (inout RestoredTable) -> Void) {
         change(&tables[table, default: RestoredTable()])
     }
-
-    package var listsMore: Bool { skipped.count < 100 }
 }

@@ -18,8 +18,6 @@ extension String {
 }
 
 extension [String] {
-    /// The names as a list of SQL identifiers in parentheses.
-    package var quotedList: String { "(" + map(\.quotedIdentifier).joined(separator: ", ") + ")" }
     /// The names as a list for a schema, in parentheses.
     package var standardList: String { "(" + map(\.standardIdentifier).joined(separator: ", ") + ")" }
 }

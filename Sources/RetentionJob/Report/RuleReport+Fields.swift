@@ -140,7 +140,8 @@ extension Survey.TierCount: LineValue {
     package var line: String { "\(rowCount) \(unit.tierName)" }
     package init?(line: String) {
         let parts = line.split(separator: " ", maxSplits: 1)
-        guard parts.count == 2, let rows = Int(counted: parts[0]), let unit = CalendarUnit(tierName: String(parts[1]))
+        guard parts.count == 2, let rows = Int(counted: parts[0]),
+            let unit = CalendarUnit.allCases.first(where: { $0.tierName == parts[1] })
         else { return nil }
         self.init(unit: unit, rowCount: rows)
     }
