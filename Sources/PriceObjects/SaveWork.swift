@@ -4,7 +4,6 @@ import PriceStore
 struct SaveWork {
     private let context: StoreContext
     private let writer: any ObjectStore
-    private let policy: MergePolicy
     private var conflicts: [MergeConflict] = []
     /// Objects to insert, to update with values, or to delete.
     private var inserts: [ManagedObject]
@@ -24,7 +23,6 @@ struct SaveWork {
     init(_ context: StoreContext, _ writer: any ObjectStore) {
         self.context = context
         self.writer = writer
-        policy = context.mergePolicy
         inserts = context.inserted.objects
     }
 
@@ -87,7 +85,7 @@ struct SaveWork {
             deleted.append(object)
             return
         }
-        switch policy {
+        switch context.mergePolicy {
         case .error: addConflict(object, row, names)
         case .storeWins: kept.append(object)
         case .objectWins: deletes.append(object)
@@ -96,7 +94,7 @@ struct SaveWork {
 
     /// Decides about the update of a row that differs from what the object read.
     private mutating func decideUpdate(_ object: ManagedObject, _ row: [StoreValue]?, _ names: [String]) {
-        switch (policy, row) {
+        switch (context.mergePolicy, row) {
         case (.error, _): addConflict(object, row, names)
         case (.storeWins, nil): deleted.append(object)
         case (.objectWins, nil): insertsAgain.append(object)

@@ -22,10 +22,8 @@ package indirect enum JSONText: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// The members of an object; none: it is another value.
     var members: [Member] { if case .object(let members) = self { members } else { [] } }
 
-    /// This object with more members at its end.
     func adding(_ more: [Member]) -> JSONText { .object(members + more) }
 
     package static func strings(_ texts: [String]) -> JSONText { .array(texts.map { .string($0) }) }

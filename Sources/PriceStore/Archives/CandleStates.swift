@@ -138,7 +138,6 @@ package struct CandleStates {
         tables[table, default: RestorableTable(table: table)].blockedCount += count - freed
     }
 
-    /// Adds the counts of candles to the counts of tables.
     package func add(to counts: inout [RestorableTable]) {
         for index in counts.indices {
             guard let found = tables[counts[index].table] else { continue }

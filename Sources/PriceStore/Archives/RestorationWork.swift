@@ -161,7 +161,6 @@ package protocol RestorationWork: AnyObject, ArchiveSearch {
     /// Records that rows were restored, for engines that cannot tell them from equal ones.
     func noteRestored(_ rows: RowsToRestore) throws
 
-    /// The key of an archived row, as it is shown.
     func key(of row: Int64, in table: Int) throws -> [StoreValue]
 
     /// Gives cleared references their old values, unless they were changed since or a row that they need was skipped.

@@ -11,7 +11,6 @@ package struct CandleBuckets: Hashable, Sendable {
         case unit(CalendarUnit)
     }
 
-    /// How long a bucket is.
     package let length: Length
     package let zone: CalendarZone
     /// When a session starts: seconds after midnight on the clocks of the zone, from 0 to 86,399.

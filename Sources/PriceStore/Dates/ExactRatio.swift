@@ -8,7 +8,6 @@ struct ExactRatio {
     var floor: Int128 { numerator.flooringDivision(by: denominator) }
     /// The least integer that is not below the quotient.
     var ceiling: Int128 { numerator.ceilingDivision(by: denominator) }
-    /// The quotient, if it is an integer.
     var integer: Int128? { numerator % denominator == 0 ? numerator / denominator : nil }
 
     /// The double nearest to the quotient; of two that are equally near, the one with an even significand.

@@ -22,7 +22,6 @@ extension DeletionPart {
 
 /// An engine's method for deleting rows.
 package protocol DeletionMethod: Hashable, RawRepresentable<String> {
-    /// One statement for all rows.
     static var whole: Self { get }
 }
 

@@ -114,7 +114,6 @@ package struct Survey: Hashable, Sendable {
 
     /// The way to the rows in the order of their dates.
     package struct Index: Hashable, Sendable {
-        /// The index that gives them; nil: none.
         package var name: String?
         /// Whether it gives all rows in the order of their dates, not only those of each group.
         package var isInDateOrder = false

@@ -89,7 +89,6 @@ package struct SurveyRequest: Hashable, Sendable {
         return parts.isEmpty ? nil : parts.reduce(.all) { $0 && $1 }
     }
 
-    /// The thinning of the rows before ``cutoff``.
     package var thinningBeforeCutoff: Thinning? {
         var thinning = keepers.thinning
         thinning?.cutoff = cutoff

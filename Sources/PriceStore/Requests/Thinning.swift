@@ -41,7 +41,6 @@ package struct Thinning: Hashable, Sendable {
 
     /// A size of buckets, and an age.
     package struct Tier: Hashable, Sendable {
-        /// The size of a bucket.
         package var unit: CalendarUnit
         /// Rows before this instant have passed the tier's age; the distant past: none ever does.
         ///
