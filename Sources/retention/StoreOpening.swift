@@ -190,7 +190,7 @@ struct StoreOpening {
     func memory(of ledger: LedgerHistory?, _ reader: any RetentionReader) throws -> RunMemory {
         guard policy.ledger != .none else { return RunMemory() }
         let store = try realStorePath()
-        let archived = { try OldArchives.newest(of: $0, policy, in: reader, Self.archiveReader) }
+        let archived = { OldArchives.newest(of: $0, policy, in: reader, Self.archiveReader) }
         return try ledger?.memory(store: store, archived: archived) ?? RunMemory(unknownArchive: archived(store))
     }
 

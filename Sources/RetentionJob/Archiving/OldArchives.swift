@@ -150,18 +150,18 @@ package struct OldArchives {
             .reduce(into: [:]) { facts, row in if let name = row[0].string { facts[name] = row[1] } }
     }
 
-    /// The newest run of a store that has an archive where a policy has them; nil: there is none. Files that cannot be read are left out.
+    /// The newest run of a store that has an archive where a policy has them; nil: there is none. What cannot be read is left out.
     package static func newest(
         of store: String, _ policy: Policy, in reader: any RetentionReader,
         _ open: (String) throws -> any RetentionReader
-    ) throws -> String? {
+    ) -> String? {
         switch policy.archive?.place {
         case .folder(let folder)?:
             runs(in: folder).last { run in
                 let facts = try? facts(open(FilePlace.path(run + ending, in: folder)))
                 return facts?["store"] == .text(store)
             }
-        case .schema(let name)?: try reader.archives(in: name).map(\.run).max()
+        case .schema(let name)?: (try? reader.archives(in: name))?.map(\.run).max()
         case nil: nil
         }
     }

@@ -52,7 +52,7 @@ package final class Run {
         writer.isStopped = { [weak self] in self?.mayContinue == false }
         let memory =
             try recorder?.memory { store in
-                try setup.openArchive.flatMap { try OldArchives.newest(of: store, setup.policy, in: writer, $0) }
+                setup.openArchive.flatMap { OldArchives.newest(of: store, setup.policy, in: writer, $0) }
             } ?? RunMemory()
         // Pending files and candles change the store before there is a plan.
         try recorder?.begin(

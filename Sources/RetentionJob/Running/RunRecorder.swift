@@ -3,7 +3,7 @@ package protocol RunRecorder: AnyObject {
     /// What the guards need to know about earlier runs.
     ///
     /// - Parameter archived: the newest run of a store whose archive is where the policy has it; asked if no run of the store is known.
-    func memory(archived: (_ store: String) throws -> String?) throws -> RunMemory
+    func memory(archived: (_ store: String) -> String?) throws -> RunMemory
     /// Records that a run begins, unless that is recorded.
     ///
     /// - Parameter isChanging: whether the run is about to change something; false: the record may wait until then.

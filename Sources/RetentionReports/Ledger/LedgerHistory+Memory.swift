@@ -11,10 +11,10 @@ extension LedgerHistory {
     ///
     /// - Parameter archived: the newest run of a store whose archive is where the policy has it; asked if no run of the store is known.
     package func memory(
-        store: String, before number: Int? = nil, archived: (String) throws -> String? = { _ in nil }
+        store: String, before number: Int? = nil, archived: (String) -> String? = { _ in nil }
     ) throws -> RunMemory {
         guard try reader.entity(named: LedgerRow.runEntityName) != nil else {
-            return RunMemory(unknownArchive: try archived(store))
+            return RunMemory(unknownArchive: archived(store))
         }
         let isEarlier = number.map { StorePredicate.compare("number", .less, .integer(Int64($0))) } ?? .all
         let ofStore = try runs(of: names(of: store)) && isEarlier
@@ -66,7 +66,7 @@ extension LedgerHistory {
             let gone = others.first { $0.hasPrefix("/") && FilePlace($0).facts == nil }
             (memory.otherStore, memory.isOtherGone) = (gone ?? others.first, gone != nil)
         }
-        if memory.isBeforeFirstRun, let run = try archived(store), try !identifiers().contains(run) {
+        if memory.isBeforeFirstRun, let run = archived(store), try !identifiers().contains(run) {
             memory.unknownArchive = run
         }
         return memory

@@ -206,7 +206,7 @@ package final class RunLedger: RunRecorder {
     }
 
     /// What the guards need to know about the runs before the current one.
-    package func memory(archived: (String) throws -> String? = { _ in nil }) throws -> RunMemory {
+    package func memory(archived: (String) -> String? = { _ in nil }) throws -> RunMemory {
         try history.memory(store: store, before: number.map(Int.init), archived: archived)
     }
 

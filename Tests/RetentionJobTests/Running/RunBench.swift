@@ -15,7 +15,7 @@ final class RunKeeper: RunRecorder {
     var failingMemory = 0
     private var memories = 0
 
-    func memory(archived: (String) throws -> String?) throws -> RunMemory {
+    func memory(archived: (String) -> String?) throws -> RunMemory {
         memories += 1
         if memories == failingMemory { throw StoreError(.inputOutput, store: "ledger", message: "no past") }
         return past
