@@ -100,7 +100,9 @@ struct CascadeWay {
         if let model, let entity = scope.table.managed {
             tables = Set(model.reachedTables(from: entity).map(\.folded))
         } else {
-            tables = Set(try connection.keyGraph(of: scope.table.name, rule, db).losing.dropFirst().map(\.folded))
+            let graph = try connection.keyGraph(of: scope.table.name, rule, db)
+            // Only with `deny` is a delete carried out whose cascades would lead back to its own table.
+            tables = Set(graph.losing.dropFirst(graph.circle == nil ? 1 : 0).map(\.folded))
         }
     }
 
