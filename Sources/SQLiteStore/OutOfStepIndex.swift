@@ -62,7 +62,7 @@ struct OutOfStepIndex {
 
     private static func all(_ connection: SQLiteFile, _ db: Database) throws -> [OutOfStepIndex] {
         try connection.catalog.schema(db).entries("table").filter { !$0.isStoredTable }
-            .map { OutOfStepIndex(name: $0.name, definition: $0.sql ?? "") }
+            .map { OutOfStepIndex(name: $0.name, definition: $0.sql) }
     }
 
     /// The virtual tables that triggers write, directly or through triggers that they fire.

@@ -105,7 +105,7 @@ struct RestorationTable: RestorableSource {
         changes = Self.changes(of: table.folded, kind, Set(written.map { $0.folded }))
         // Triggers of views do not matter.
         triggers = try connection.catalog.schema(db).entries(ofTable: table).filter { [changes] entry in
-            let text = TriggerText(entry.sql ?? "")
+            let text = TriggerText(entry.sql)
             return entry.type == "trigger" && changes.contains { text.fires(on: $0) }
         }.map(\.name).sorted()
         indexes = try OutOfStepIndex.written(byTriggers: triggers, connection, db).map { [table] in $0.following(table)

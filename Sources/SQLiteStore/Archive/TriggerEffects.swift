@@ -73,7 +73,7 @@ struct TriggerEffects {
         self.derived = derived ?? [:]
         let replacingTables = try Set(
             connection.catalog.schema(db).entries("table").filter {
-                $0.sql.map { $0.mentions("REPLACE") && SchemaText.replaces($0) } ?? false
+                $0.sql.mentions("REPLACE") && SchemaText.replaces($0.sql)
             }.map(\.name.folded))
         // The name of the trigger that makes a change; empty: it is part of the delete, which sees it.
         var waiting = losing.map { (Change(event: .delete, table: $0.folded), "") }
@@ -227,7 +227,7 @@ struct TriggerEffects {
         for entry in try connection.catalog.schema(db).entries("table") {
             let (name, table) = (entry.name, entry.name.folded)
             // A row that REPLACE deletes sets no trigger off, and rows of virtual tables have none.
-            if writer(of: table) != nil, SchemaText.replaces(entry.sql ?? "") {
+            if writer(of: table) != nil, SchemaText.replaces(entry.sql) {
                 return "\(name) uses REPLACE, which deletes rows that cannot be seen"
             }
             if let trigger = changer(of: table), losesRows(table) {

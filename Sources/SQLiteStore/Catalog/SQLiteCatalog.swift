@@ -213,7 +213,7 @@ struct SQLiteCatalog {
         let rowID =
             isWithoutRowID || type == "view" ? nil : alias ?? ["rowid", "_rowid_", "oid"].first { !taken.contains($0) }
         let triggers = schema.entries(ofTable: spelled).filter { $0.type == "trigger" }.map {
-            (name: $0.name, text: TriggerText($0.sql ?? ""))
+            (name: $0.name, text: TriggerText($0.sql))
         }
         var entity = Entity(
             name: spelled, kind: type == "view" ? .view : type == "virtual" ? .virtual : .table,

@@ -5,7 +5,8 @@ struct SchemaEntry: Hashable {
     var type: String
     var name: String
     var table: String
-    var sql: String?
+    /// The statement that created it; empty: SQLite made the index for a constraint.
+    var sql: String
     private var hasPages: Bool
 
     /// SQLite's own table of the last rowids of tables with AUTOINCREMENT.
@@ -21,7 +22,10 @@ struct SchemaEntry: Hashable {
         try Row.fetchAll(
             db,
             sql:
-                "SELECT type, name, tbl_name, sql, coalesce(rootpage, 0) > 0 AS has_pages FROM main.sqlite_schema ORDER BY rowid"
+                """
+                SELECT type, name, tbl_name, coalesce(sql, '') AS sql, coalesce(rootpage, 0) > 0 AS has_pages
+                FROM main.sqlite_schema ORDER BY rowid
+                """
         )
         .map { row in
             SchemaEntry(

@@ -33,8 +33,8 @@ struct StoreSchema {
             Kind(name: row[1], type: row[2], isWithoutRowID: row[4], isStrict: row[5])
         }
         kindsByName = Dictionary(kinds.map { ($0.name.folded, $0) }) { first, _ in first }
-        canReach = entries.contains { $0.type == "trigger" || $0.sql?.mentions("REPLACE") == true }
-        mayRefer = entries.contains { $0.sql?.mentions("REFERENCES") == true }
+        canReach = entries.contains { $0.type == "trigger" || $0.sql.mentions("REPLACE") }
+        mayRefer = entries.contains { $0.sql.mentions("REFERENCES") }
     }
 
     static func version(_ db: Database) throws -> Int {
@@ -77,7 +77,6 @@ struct StoreSchema {
 
     /// The definitions of the tables, by name. Tables of statistics do not matter for a plan.
     private var texts: [String: String] {
-        let tables = entries("table").filter { !$0.name.hasPrefix("sqlite_stat") }
-        return Dictionary(tables.map { ($0.name, $0.sql ?? "") }) { first, _ in first }
+        entries("table").filter { !$0.name.hasPrefix("sqlite_stat") }.reduce(into: [:]) { $0[$1.name] = $1.sql }
     }
 }

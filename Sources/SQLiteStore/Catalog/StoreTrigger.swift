@@ -35,7 +35,7 @@ extension SQLiteFile {
         if !rows.isEmpty {
             let probe = try TriggerProbe(self, triggers: Set(rows.map(\.name)).subtracting(views))
             for row in rows {
-                let text = TriggerText(row.sql ?? "")
+                let text = TriggerText(row.sql)
                 triggers.append(
                     StoreTrigger(
                         name: row.name.isEmpty ? "without a name" : row.name, table: row.table.folded, text: text,

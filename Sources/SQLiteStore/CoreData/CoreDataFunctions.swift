@@ -9,7 +9,7 @@ enum CoreDataFunctions {
 
     /// Adds each function with the framework's prefix that triggers of the schema call.
     static func add(_ schema: StoreSchema, _ db: Database) throws {
-        for name in Set(schema.entries("trigger").flatMap { names(in: $0.sql ?? "") }) {
+        for name in Set(schema.entries("trigger").flatMap { names(in: $0.sql) }) {
             let code = sqlite3_create_function_v2(
                 db.sqliteConnection, name, -1, SQLITE_UTF8 | SQLITE_INNOCUOUS, nil,
                 { context, _, _ in sqlite3_result_null(context) }, nil,

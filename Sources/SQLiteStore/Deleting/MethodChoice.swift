@@ -83,7 +83,7 @@ extension SQLiteFile {
                 // A read-only connection does not compile CHECK constraints.
                 let statements =
                     [try CopiedTable(entry.name, self, db).copyAll(to: "main")]
-                    + SchemaText.checks(entry.sql ?? "").map {
+                    + SchemaText.checks(entry.sql).map {
                         "SELECT 1 FROM main.\(entry.name.quotedIdentifier) WHERE \($0)"
                     }
                 if let flaw = try Self.flaw(of: statements, db) { return "\(entry.name) cannot be copied: \(flaw)" }

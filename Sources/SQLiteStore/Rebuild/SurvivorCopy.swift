@@ -60,7 +60,7 @@ final class SurvivorCopy {
                 for entry in entries where entry.isStoredTable {
                     // The first table with AUTOINCREMENT creates it.
                     if entry.name == SchemaEntry.sequences, try db.tableExists(SchemaEntry.sequences) { continue }
-                    try db.execute(sql: entry.sql ?? "")
+                    try db.execute(sql: entry.sql)
                 }
                 return .commit
             }
@@ -174,10 +174,10 @@ final class SurvivorCopy {
     /// Creates the indexes, and inserts schema entries without pages as they are in the store.
     private func completeSchema(_ db: Database) throws {
         try db.inTransaction {
-            let indexes = entries.filter { $0.type == "index" }
+            let indexes = entries.filter { $0.type == "index" && !$0.sql.isEmpty }
             for (place, entry) in indexes.enumerated() {
                 if place > 0 { store.didBeginPhase?("making the indexes, \(place * 100 / indexes.count)%") }
-                if let sql = entry.sql { try db.execute(sql: sql) }
+                try db.execute(sql: entry.sql)
             }
             for entry in entries where entry.isText {
                 try db.execute(

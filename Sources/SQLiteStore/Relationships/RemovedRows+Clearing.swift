@@ -48,8 +48,8 @@ extension SQLiteTable {
         let odd = indexes.filter { $0.isPartial || $0.columns.contains { $0.name == nil } }
         return schema.entries(ofTable: name).contains { entry in
             entry.type == "table"
-                ? SchemaText.checks(entry.sql ?? "").contains { Self.names(columns, in: $0) }
-                : odd.contains { $0.name == entry.name } && Self.names(columns, in: entry.sql ?? "")
+                ? SchemaText.checks(entry.sql).contains { Self.names(columns, in: $0) }
+                : odd.contains { $0.name == entry.name } && Self.names(columns, in: entry.sql)
         }
     }
 
