@@ -240,7 +240,8 @@ struct TriggerEffects {
                     "the trigger \(trigger) changes rows of \(name), whose references are cleared, so their earlier values "
                     + "are unknown"
             }
-            guard deleted.contains(table) else { continue }
+            // Foreign keys clear references to rows that triggers delete.
+            guard deleted.contains(table) || changedByKeys[table] != nil else { continue }
             guard entry.isStoredTable else {
                 return "a trigger deletes rows of the virtual table \(name), which cannot be seen"
             }

@@ -69,6 +69,10 @@ struct ArchiveObstacleTests {
             "CREATE TABLE x (\"rowid\", \"_rowid_\", \"oid\")",
             "CREATE TRIGGER y AFTER DELETE ON t BEGIN DELETE FROM x; END", "rows of x cannot be identified"
         ),
+        (
+            "CREATE TABLE p (id INTEGER PRIMARY KEY); CREATE TABLE x (rowid, _rowid_, oid REFERENCES p ON DELETE SET NULL)",
+            "CREATE TRIGGER y AFTER DELETE ON t BEGIN DELETE FROM p; END", "rows of x cannot be identified"
+        ),
     ]
 
     @Test(arguments: hidden)
