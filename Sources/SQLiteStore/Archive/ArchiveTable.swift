@@ -168,7 +168,7 @@ struct StoredShape {
             let isAny = table.isStrict && attribute.declaredType.uppercased() == "ANY"
             return Column(
                 name: attribute.name, type: isAny ? "" : attribute.declaredType,
-                collation: table.collations[attribute.name.folded] ?? "")
+                collation: table.collation(of: attribute.name))
         }
         if table.isWithoutRowID {
             (key, hiddenRowID, columns) = (table.entity.primaryKey, nil, stored)

@@ -41,10 +41,12 @@ struct SQLiteTable {
         return attribute?.isRequired != true && (rowIDAlias == nil || attribute?.name != rowIDAlias)
     }
 
+    func collation(of column: String) -> String { collations[column.folded] ?? "BINARY" }
+
     /// The first of some columns, in lower case, that the table or a unique index compares by another collation than BINARY.
     func collationOfKey(_ names: [String]) -> (name: String, collation: String)? {
         let indexed = indexes.filter(\.isUnique).flatMap(\.columns).map { ($0.name?.folded ?? "", $0.collation) }
-        let all = names.map { ($0, collations[$0] ?? "BINARY") } + indexed.filter { names.contains($0.0) }
+        let all = names.map { ($0, collation(of: $0)) } + indexed.filter { names.contains($0.0) }
         return all.first { $0.1.uppercased() != "BINARY" }
     }
 
@@ -57,8 +59,7 @@ struct SQLiteTable {
             index.isUnique && !index.isPartial && index.columns.count == columns.count
                 && Set(index.columns.map { $0.name?.folded ?? "" }) == wanted
                 && index.columns.allSatisfy { column in
-                    column.name.map { collations[$0.folded]?.uppercased() == column.collation.uppercased() }
-                        ?? false
+                    column.name.map { collation(of: $0).uppercased() } == column.collation.uppercased()
                 }
         }
     }

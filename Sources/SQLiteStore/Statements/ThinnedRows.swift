@@ -187,8 +187,7 @@ private struct ThinningQuery {
     /// The columns of a group with the collations of the store's columns.
     private var collated: [String] {
         zip(columns, names).map { column, name in
-            let collation = scope.table.collations[column.name.folded] ?? "BINARY"
-            return "\(name) COLLATE \(collation.quotedIdentifier)"
+            "\(name) COLLATE \(scope.table.collation(of: column.name).quotedIdentifier)"
         }
     }
 
