@@ -59,7 +59,7 @@ extension SQLiteFile {
     /// Throws unless the file carries the owner's ID and contains only its tables.
     private func check(_ owner: FileOwner, _ db: Database) throws {
         let applicationID = try Int32.fetchOne(db, sql: "PRAGMA main.application_id")
-        let entries = try Row.fetchAll(db, sql: "SELECT type, name, rootpage FROM main.sqlite_schema ORDER BY rowid")
+        let entries = try Row.fetchAll(db, sql: "SELECT type, name, coalesce(rootpage, 0) > 0 FROM main.sqlite_schema ORDER BY rowid")
         guard applicationID == owner.applicationID else {
             throw failure(
                 .inputOutput, "the file is a database of another program, not a \(owner.title)",
@@ -70,7 +70,7 @@ extension SQLiteFile {
             let (type, entryName): (String, String) = (entry[0], entry[1])
             // SQLite reserves these names for its own tables and indexes. A virtual table has no page.
             let isInternal = entryName.folded.hasPrefix("sqlite_") && ["table", "index"].contains(type)
-            let isOwn = type == "table" && tables.contains(entryName) && (entry[2] as Int64? ?? 0) > 0
+            let isOwn = type == "table" && tables.contains(entryName) && entry[2]
             guard isInternal || isOwn else {
                 throw failure(
                     .inputOutput,

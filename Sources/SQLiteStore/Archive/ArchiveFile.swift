@@ -188,11 +188,9 @@ final class ArchiveFile {
 
     func close() { try? queue.close() }
 
-    /// Closes and removes the file. Call it only if the file holds no copy of a row.
+    /// Closes and removes the file. Call it only if the file is in its place and holds no copy of a row.
     func remove() {
-        let isOwn = StoreFile.number(of: path) == numbers[0]
         close()
-        guard isOwn else { return }
         for suffix in ["", "-wal", "-journal"] { unlink(path + suffix) }
         Self.sync(folder)
     }
@@ -200,7 +198,6 @@ final class ArchiveFile {
     /// Syncs a file, or the names in a folder, to disk.
     private static func sync(_ path: String) {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { return }
         fsync(descriptor)
         Glibc.close(descriptor)
     }

@@ -40,8 +40,8 @@ extension SQLiteFile {
             if let reason = try danglingRows(request, table, deletedByTriggers: effects?.deleted ?? [], db) {
                 return reason
             }
-            for name in Set(keys.losing).union(effects?.deleted ?? []).sorted() {
-                guard let shape = try StoredShape(of: name, self, db) else { continue }
+            let tables = Set(keys.losing).union(effects?.deleted ?? []).sorted()
+            for shape in try tables.compactMap({ try StoredShape(of: $0, self, db) }) {
                 // An undo can skip triggers.
                 let columns = shape.columns.map(\.name)
                 if let reason = try obstacle(toInsertsInto: shape.table.name, columns, firesTriggers: false, db) {

@@ -48,15 +48,15 @@ final class AttachedArchive {
     /// The path for `ATTACH`: read-only and without locks if this build of SQLite takes URIs.
     private static func address(_ path: String) -> String {
         guard sqlite3_compileoption_used("USE_URI") == 1 else { return path }
+        // Slashes are encoded too, because two at the start would begin a host name.
         let plain = path.utf8.map { byte in
             let isPlain =
                 UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte || UInt8(ascii: "A")...UInt8(ascii: "Z") ~= byte
-                || UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte || "-_./".utf8.contains(byte)
+                || UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte || "-_.".utf8.contains(byte)
             return isPlain
                 ? String(UnicodeScalar(byte)) : "%" + String(byte >> 4, radix: 16) + String(byte & 15, radix: 16)
         }
-        // A second slash would start a host name.
-        return "file:" + (path.hasPrefix("//") ? plain.dropFirst() : plain[...]).joined() + "?mode=ro&immutable=1"
+        return "file:" + plain.joined() + "?mode=ro&immutable=1"
     }
 
     /// Runs work that reads the archive. Its errors name the archive.
@@ -105,10 +105,10 @@ final class AttachedArchive {
             throw damaged(path, "its check fails")
         }
         // It may contain only tables and indexes: reading it then executes nothing from the file.
-        let entries = try Row.fetchAll(db, sql: "SELECT type, name, rootpage FROM \(schema).sqlite_schema")
+        let entries = try Row.fetchAll(db, sql: "SELECT type, name, coalesce(rootpage, 0) > 0 FROM \(schema).sqlite_schema")
         for entry in entries {
             let (type, name): (String, String) = (entry[0], entry[1])
-            guard type == "index" || type == "table" && (entry[2] as Int64? ?? 0) > 0 else {
+            guard type == "index" || type == "table" && entry[2] else {
                 throw refused("the archive contains a \(type) that no run creates: \(name)")
             }
         }
@@ -189,7 +189,7 @@ final class AttachedArchive {
                 if requested.tablesUndone.contains(number) { try confirmRowIDs(of: table, connection, db) }
                 try confirmInserts(into: table, request.triggers, connection, db)
             }
-            guard try table.hasRows(ranges[number] ?? [], db) else {
+            guard let rows = ranges[number], try table.hasRows(rows, db) else {
                 throw damaged(request.archive, "its table \(table.table) does not have the rows that its parts list")
             }
             numbers.append(number)

@@ -25,11 +25,7 @@ extension SQLiteFile {
     /// Runs work with the store's triggers on or off, without changing the store. Temporary triggers stay on.
     func withTriggers<T>(_ areOn: Bool, _ db: Database, _ body: () throws -> T) throws -> T {
         guard !areOn else { return try body() }
-        guard retention_enable_triggers(db.sqliteConnection, 0) == SQLITE_OK else {
-            throw failure(
-                .unsupported, "this build of SQLite cannot leave triggers out",
-                hint: "nothing was changed; --triggers fire restores the rows and fires them")
-        }
+        try requireResult(retention_enable_triggers(db.sqliteConnection, 0))
         defer { _ = retention_enable_triggers(db.sqliteConnection, 1) }
         return try body()
     }

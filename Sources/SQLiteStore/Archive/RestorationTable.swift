@@ -122,11 +122,10 @@ struct RestorationTable: RestorableSource {
         let (name, isStrict) = (shape.table.name, shape.table.isStrict)
         guard isStrict == wasStrict else { return "\(name) is \(isStrict ? "STRICT now" : "not STRICT any more")" }
         func text(_ type: String) -> String { type.isEmpty ? isStrict ? "ANY" : "without a type" : type }
-        for column in columns {
-            let type = shape.columns.first { $0.name.folded == column.folded }?.type ?? ""
-            let former = types[(kind == .rows ? column : "old_" + column).folded] ?? ""
-            guard type.uppercased() == former else {
-                return "\(column) of \(name) is \(text(type)) now, and was \(text(former))"
+        for column in shape.columns(named: columns) {
+            let former = types[(kind == .rows ? column.name : "old_" + column.name).folded]
+            if let former, former != column.type.uppercased() {
+                return "\(column.name) of \(name) is \(text(column.type)) now, and was \(text(former))"
             }
         }
         return nil
@@ -238,8 +237,7 @@ struct RestorationTable: RestorableSource {
                 "\(alias).\($0.quotedIdentifier) COLLATE BINARY, typeof(\(alias).\($0.quotedIdentifier))"
             }
             let columns = values.enumerated().map { "\(alias).\($1.quotedIdentifier) AS c\($0)" }
-            let partition = parts.isEmpty ? "" : "PARTITION BY \(parts.list)"
-            return (columns + ["row_number() OVER (\(partition)) AS n"]).list
+            return (columns + ["row_number() OVER (PARTITION BY \(parts.list)) AS n"]).list
         }
         let equal = isEqual(references)
         let lost =
@@ -457,7 +455,7 @@ private struct ListedTable {
         let decoder = JSONDecoder()
         key = try decoder.decode([String].self, from: Data(try text("key").utf8))
         columns = try decoder.decode([String].self, from: Data(try text("columns").utf8))
-        wasStrict = SchemaText.isStrict(row["sql"] ?? "")
+        wasStrict = SchemaText.isStrict(try text("sql"))
         guard !key.isEmpty, !columns.isEmpty,
             [key, columns].allSatisfy({ Set($0.map { $0.folded }).count == $0.count })
         else { throw damaged("its table \(archived) has no columns, or a column twice") }

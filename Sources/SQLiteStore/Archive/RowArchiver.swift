@@ -205,7 +205,6 @@ final class RowArchiver {
 
     /// Notes that the store has committed too.
     func finish() {
-        guard state == .committed else { return }
         rowCount += copiedCount(.rows)
         referenceCount += copiedCount(.references)
         if tables.contains(where: { $0.copies.rowCount > 0 }) { partCount += 1 }
@@ -246,8 +245,9 @@ final class RowArchiver {
     }
 
     fileprivate func take(_ values: SQLValues, _ context: OpaquePointer?) {
-        let table = Int(sqlite3_value_int64(values[0]))
-        guard state == .copying, tables.indices.contains(table) else {
+        guard state == .copying, values.count > CopiedRows.leadingArguments,
+            case let table = Int(sqlite3_value_int64(values[0])), tables.indices.contains(table)
+        else {
             return sqlite3_result_error(context, "no archive is open for this delete", -1)
         }
         do throws(DatabaseError) {
@@ -287,7 +287,6 @@ final class RowArchiver {
 }
 
 private func archive(_ context: OpaquePointer?, _ count: Int32, _ values: UnsafeMutablePointer<OpaquePointer?>?) {
-    guard let values, count > 2 else { return }
     functionObject(context, RowArchiver.self)?.take(SQLValues(start: values, count: Int(count)), context)
 }
 

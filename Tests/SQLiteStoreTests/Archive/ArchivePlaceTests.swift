@@ -53,6 +53,14 @@ struct ArchivePlaceTests {
         #expect(try store.rows("SELECT count(*) FROM t") == ["2"])
     }
 
+    @Test func withoutItsFolderNoArchiveBegins() throws {
+        let archived = try ArchivedStore(Self.store)
+        try FileManager.default.removeItem(at: archived.folder)
+        let error = #expect(throws: StoreError.self) { try archived.begin("t") }
+        #expect(error?.kind == .cannotCreate && error?.hint == "nothing was deleted")
+        #expect(error?.message == "the archive cannot be created: No such file or directory")
+    }
+
     @Test func aFileThatTookItsPlaceIsNotRemoved() throws {
         let archived = try ArchivedStore(Self.store)
         let (writer, _) = try archived.begin("t")

@@ -46,6 +46,7 @@ struct BadArchiveTests {
             "UPDATE retention_parts SET first_rowid = -9223372036854775808, last_rowid = 9223372036854775807"
         ),
         ("its table price does not have the rows", "UPDATE retention_parts SET last_rowid = first_rowid"),
+        ("its table price does not have the rows", "UPDATE retention_parts SET first_rowid = 2"),
         ("a part of it has no rows", "UPDATE retention_parts SET last_rowid = 0"),
         ("a value in its lists is not a number (rule)", "UPDATE retention_parts SET rule = NULL"),
         ("a value in its lists is not a number (table_number)", "UPDATE retention_parts SET table_number = 'x'"),
@@ -114,6 +115,21 @@ struct BadArchiveTests {
             #expect(error.message.hasPrefix(message), "\(error)")
         }
         #expect(try archived.store.bytes() == bytes)
+    }
+
+    @Test func itMustHaveTheRulesAndBeADatabase() throws {
+        let archived = try ArchivedStore(RestorationTests.prices)
+        try archived.delete("price")
+        let missing = #expect(throws: StoreError.self) {
+            try archived.store.reader().restorable(archived.request(["r0", "other"]))
+        }
+        #expect(missing?.message == "the archive has no rows of a rule 'other'")
+        // A run that was killed may have left a WAL beside its archive, which is opened for writing then.
+        var request = archived.request()
+        request.mustBeComplete = false
+        try Data("nothing of the kind, but long enough".utf8).write(to: URL(fileURLWithPath: archived.archive))
+        let error = #expect(throws: StoreError.self) { try archived.store.reader().restorable(request) }
+        #expect(error?.message.hasPrefix("the archive cannot be recovered") == true, "\(String(describing: error))")
     }
 
     @Test func aStoreThatIsReachedThroughALinkIsTheSameStore() throws {
