@@ -31,10 +31,10 @@ struct SQLiteTable {
     var tableName: String { managed?.table ?? entity.name }
     /// The table in SQL, never shadowed by a temporary one.
     var sql: String { "main." + tableName.quotedIdentifier }
+    /// The column of an attribute.
+    func column(_ attribute: Attribute) -> String { managed?.columns[attribute.name.lowercased()] ?? attribute.name }
     /// The SQL column of an attribute, without an alias.
-    func columnSQL(_ attribute: Attribute) -> String {
-        (managed?.columns[attribute.name.lowercased()] ?? attribute.name).quotedIdentifier
-    }
+    func columnSQL(_ attribute: Attribute) -> String { column(attribute).quotedIdentifier }
     /// Whether a column may become NULL. A rowid never does, even if its column does not say NOT NULL.
     func isNullable(_ column: String) -> Bool {
         let attribute = entity.attribute(named: column)

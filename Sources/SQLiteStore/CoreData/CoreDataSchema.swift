@@ -109,7 +109,7 @@ struct CoreDataSchema {
         for row in rows {
             let (number, name): (Int64, String) = (row["Z_ENT"], row["Z_NAME"])
             stored[number] = name
-            named[number] = model?.entity(formerlyNamed: name)?.name ?? name
+            named[number] = model?.name(ofEntityOnceNamed: name) ?? name
             if let parent = row["Z_SUPER"] as Int64?, parent != 0, parent != number { parents[number] = parent }
         }
         func chain(_ number: Int64) -> [Int64] {
@@ -138,7 +138,9 @@ struct CoreDataSchema {
             names.append(name)
             ownTables.insert(table.folded)
         }
-        for entity in entities.values { findColumns(of: entity, columns[entity.table] ?? []) }
+        for entity in entities.values {
+            if let columns = columns[entity.table] { findColumns(of: entity, columns) }
+        }
     }
 
     /// Finds the columns of an entity's properties: `Z` and the name in upper case.
@@ -188,8 +190,8 @@ extension ManagedEntity {
 }
 
 extension ManagedObjectModel {
-    /// The entity with a name, or the one that had it before it was renamed.
-    fileprivate func entity(formerlyNamed name: String) -> ManagedEntity? {
-        entities[name] ?? entities.values.filter { $0.formerName == name }.min { $0.name < $1.name }
+    /// The name of the entity that has a name, or had it before it was renamed; nil: there is none.
+    fileprivate func name(ofEntityOnceNamed name: String) -> String? {
+        entities[name]?.name ?? entities.values.filter { $0.formerName == name }.map(\.name).min()
     }
 }

@@ -13,13 +13,10 @@ enum Inflate {
         }
         defer { inflateEnd(&state) }
         // zlib counts in 32 bits and does not write to its input.
-        guard let count = UInt32(exactly: stream.count) else {
-            throw ModelArchiveError("the compressed data has more than \(UInt32.max) bytes")
-        }
         var stream = stream
         return try stream.withUnsafeMutableBufferPointer { input throws(ModelArchiveError) in
             state.next_in = input.baseAddress
-            state.avail_in = count
+            state.avail_in = UInt32(clamping: input.count)
             var output: [UInt8] = []
             var piece = [UInt8](repeating: 0, count: 1 << 16)
             while true {

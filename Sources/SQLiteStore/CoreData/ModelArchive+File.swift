@@ -124,10 +124,9 @@ private enum ModelFile {
     static func bytes(_ path: String) throws(ModelArchiveError) -> [UInt8] {
         // Opening a FIFO without a writer must not block.
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
-        guard descriptor >= 0 else { throw failure(path) }
         defer { close(descriptor) }
         var status = stat()
-        guard fstat(descriptor, &status) == 0 else { throw failure(path) }
+        guard descriptor >= 0, fstat(descriptor, &status) == 0 else { throw failure(path) }
         guard status.st_mode & S_IFMT == S_IFREG else { throw ModelArchiveError("\(path) is not a regular file") }
         guard status.st_size <= ModelArchive.largestSizeBytes else {
             throw ModelArchiveError("\(path) is larger than \(ModelArchive.largestSizeBytes) bytes")

@@ -71,10 +71,8 @@ extension ObjectGraph {
             guard link.relationship.deleteRule == .nullify, link.inverse?.isOptional == false else { continue }
             // A row that the cascade of its other end deletes is always in the same batch.
             let isLater = link.inverse?.deleteRule == .cascade ? " AND own.wave >= removed.wave" : ""
-            for rows in try ends(of: link, isRemoved(link.destinationTable, isLater))
-            where try connection.exists("SELECT 1\(rows)", db) {
-                return Self.together(link)
-            }
+            let ends = try ends(of: link, isRemoved(link.destinationTable, isLater))
+            if try ends.contains(where: { try connection.exists("SELECT 1\($0)", db) }) { return Self.together(link) }
         }
         for link in try oneWayLinks() {
             guard case .own(let reference) = link.storage else { continue }

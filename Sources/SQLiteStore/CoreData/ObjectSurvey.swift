@@ -17,23 +17,23 @@ extension SQLiteFile {
     ///
     /// They need not be if the only result would be counts of related rows that are not requested: no relationship can forbid a delete, and
     /// no cascade reaches rows of a rule.
-    func objectsAreInPlay(_ request: SurveyRequest, _ db: Database) throws -> Bool {
+    func objectsAreInPlay(_ request: SurveyRequest, _ schema: CoreDataSchema, _ db: Database) throws -> Bool {
         let deletes =
             request.preceding + [
                 BatchDeleteRequest(
                     fetchRequest: StoreFetchRequest(
                         entity: request.entity, includesSubentities: request.includesSubentities))
             ]
-        guard let schema = try catalog.coreData(db) else { return false }
         let entities = try deletes.compactMap { try catalog.table($0.fetchRequest.entity, db)?.managed }
         let tables = Set(entities.map(\.table))
         // Two entities of one table may share rows.
-        if tables.count < Set(entities.map(\.name)).count { return true }
-        return try deletes.contains { delete in
-            guard let entity = try scope(of: delete.fetchRequest, db).table.managed, schema.needsObjects(entity)
-            else { return false }
-            return request.counts.related || canMatter(schema, entity, tables)
-        }
+        let mayShare = tables.count < Set(entities.map(\.name)).count
+        return try mayShare
+            || deletes.contains { delete in
+                guard let entity = try scope(of: delete.fetchRequest, db).table.managed, schema.needsObjects(entity)
+                else { return false }
+                return request.counts.related || canMatter(schema, entity, tables)
+            }
     }
 
     /// Whether, judging by the model, a relationship can forbid a delete from an entity or a cascade can reach one of the tables.
@@ -96,11 +96,11 @@ extension SQLiteFile {
         }
     }
 
-    /// The deny rules that forbid deletes of an entity even if no row is deleted.
-    func denials(_ request: SurveyRequest, _ db: Database) throws -> [Survey.Obstacle] {
+    /// The deny rules that forbid deletes of an entity even if no row is deleted; nil: it is a plain table.
+    func denials(_ request: SurveyRequest, _ db: Database) throws -> [Survey.Obstacle]? {
         let delete = BatchDeleteRequest(
             fetchRequest: StoreFetchRequest(entity: request.entity, includesSubentities: request.includesSubentities))
-        return try graph(delete, RemovedRows(), step: 0, db)?.denials() ?? []
+        return try graph(delete, RemovedRows(), step: 0, db)?.denials()
     }
 
     /// Why rows of an entity cannot be deleted in this store, or nil if they can.

@@ -53,7 +53,7 @@ extension SQLiteFile {
             if let link = managed.relationships[attribute.name], !value.isNull {
                 if let reason = try refusal(of: value, link, entity, db) { return .refused(reason) }
             }
-            named.append((entity.columns[attribute.name.lowercased()] ?? attribute.name, value))
+            named.append((scope.table.column(attribute), value))
         }
         for attribute in scope.table.entity.attributes
         where attribute.isRequired && !attribute.isGenerated && !given.contains(attribute.name) {

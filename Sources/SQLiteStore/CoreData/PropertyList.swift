@@ -113,7 +113,7 @@ private struct ObjectReader {
     mutating func object(at offset: Int) throws(ModelArchiveError) -> PropertyList.Object {
         start = offset
         cursor = offset
-        let marker = try take(1).first ?? 0
+        let marker = BigEndian.bits(try take(1))
         let low = Int(marker & 0xF)
         switch marker >> 4 {
         case 0x0:
@@ -162,7 +162,7 @@ private struct ObjectReader {
     /// A count of elements, which is in the marker or in an integer after it.
     private mutating func takeCount(_ low: Int) throws(ModelArchiveError) -> Int {
         guard low == 0xF else { return low }
-        let marker = try take(1).first ?? 0
+        let marker = BigEndian.bits(try take(1))
         guard marker >> 4 == 1, marker & 0xF <= 3, let count = BigEndian.count(try take(1 << Int(marker & 0xF))) else {
             throw damage("a count that is not a number")
         }

@@ -4,17 +4,18 @@ import PriceStore
 extension SQLiteTable {
     /// Converts a table of a Core Data store to one of its entities, whose attributes have the names of the model.
     mutating func become(_ entity: CoreDataEntity, _ schema: CoreDataSchema) {
-        let columns = Dictionary(
-            self.entity.attributes.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
+        let columns: [String: Attribute] = self.entity.attributes.reduce(into: [:]) { $0[$1.name] = $1 }
         var names: [String: String] = [:]
         var attributes: [Attribute] = []
         func add(_ name: String, _ column: String, isRequired: Bool, isDate: Bool, isGenerated: Bool) {
-            guard let stored = columns[column] else { return }
-            names[column] = names[column] ?? name
-            attributes.append(
-                Attribute(
-                    name: name, affinity: stored.affinity, declaredType: stored.declaredType, isRequired: isRequired,
-                    isGenerated: isGenerated, column: column, dateEncoding: isDate ? .appleSeconds : nil))
+            if let stored = columns[column] {
+                names[column] = names[column] ?? name
+                attributes.append(
+                    Attribute(
+                        name: name, affinity: stored.affinity, declaredType: stored.declaredType,
+                        isRequired: isRequired, isGenerated: isGenerated, column: column,
+                        dateEncoding: isDate ? .appleSeconds : nil))
+            }
         }
         if let managed = entity.managed {
             for attribute in managed.attributes.values.sorted(by: { $0.name < $1.name }) {
@@ -24,8 +25,9 @@ extension SQLiteTable {
                     isDate: attribute.isDate, isGenerated: attribute.isDerived)
             }
             for link in managed.relationships.values.sorted(by: { $0.name < $1.name }) where !link.isToMany {
-                guard let column = entity.columns[link.name.lowercased()] else { continue }
-                add(link.name, column, isRequired: !link.isOptional, isDate: false, isGenerated: false)
+                if let column = entity.columns[link.name.lowercased()] {
+                    add(link.name, column, isRequired: !link.isOptional, isDate: false, isGenerated: false)
+                }
             }
         } else {
             // Only the column names are known. Attribute names ignore case, so `updateTime` finds `UPDATETIME`.

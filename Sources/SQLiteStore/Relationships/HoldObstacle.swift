@@ -34,11 +34,10 @@ extension SQLiteFile {
         if let managed = own.managed, let schema = try catalog.coreData(db) {
             losing.addMissing(schema.reachedTables(from: managed).sorted())
             // Not every one of these tables loses references, but Core Data creates no triggers that fire on that.
-            for entity in schema.entities.values {
-                clearing[entity.table] = .some(nil)
-                let attributes = try scope(entity.name, db).table.entity.attributes.filter(\.isGenerated)
-                let columns = attributes.map { ($0.column ?? $0.name).folded }
-                derived = (derived ?? [:]).merging([entity.table.folded: Set(columns)]) { $0.union($1) }
+            for entity in schema.entities.values { clearing[entity.table] = .some(nil) }
+            derived = try Dictionary(grouping: schema.entities.values, by: \.table.folded).mapValues {
+                let attributes = try $0.flatMap { try scope($0.name, db).table.entity.attributes }
+                return Set(attributes.filter(\.isGenerated).compactMap(\.column?.folded))
             }
         } else {
             let keys = try keyGraph(of: own.name, request.relationships, db)

@@ -21,8 +21,8 @@ extension SQLiteFile {
     func relationshipsAreInPlay(_ request: SurveyRequest, _ db: Database) throws -> Bool {
         for entity in request.preceding.map(\.fetchRequest.entity) + [request.entity] {
             let table = try scope(entity, db).table
-            if table.managed != nil {
-                return try objectsAreInPlay(request, db)
+            if table.managed != nil, let schema = try catalog.coreData(db) {
+                return try objectsAreInPlay(request, schema, db)
             } else if !table.entity.incomingRelationships.isEmpty {
                 return true
             }

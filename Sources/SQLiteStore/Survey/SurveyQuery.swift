@@ -52,8 +52,8 @@ extension SQLiteFile {
         if survey.groups != nil { survey.index.name = "primary key" }
         if survey.expiredAloneCount > 0, try relationshipsAreInPlay(request, db) {
             try followRelationships(request, scope, into: &survey, db)
-        } else if scope.table.managed != nil {
-            survey.related.obstacles = try denials(request, db)
+        } else if let denials = try denials(request, db) {
+            survey.related.obstacles = denials
         }
         if let managed = scope.table.managed { try noteHistory(managed, before: request.cutoff, into: &survey, db) }
         return survey
