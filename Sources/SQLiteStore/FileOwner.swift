@@ -59,7 +59,8 @@ extension SQLiteFile {
     /// Throws unless the file carries the owner's ID and contains only its tables.
     private func check(_ owner: FileOwner, _ db: Database) throws {
         let applicationID = try Int32.fetchOne(db, sql: "PRAGMA main.application_id")
-        let entries = try Row.fetchAll(db, sql: "SELECT type, name, coalesce(rootpage, 0) > 0 FROM main.sqlite_schema ORDER BY rowid")
+        let entries = try Row.fetchAll(
+            db, sql: "SELECT type, name, coalesce(rootpage, 0) > 0 FROM main.sqlite_schema ORDER BY rowid")
         guard applicationID == owner.applicationID else {
             throw failure(
                 .inputOutput, "the file is a database of another program, not a \(owner.title)",

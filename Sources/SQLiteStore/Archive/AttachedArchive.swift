@@ -105,7 +105,8 @@ final class AttachedArchive {
             throw damaged(path, "its check fails")
         }
         // It may contain only tables and indexes: reading it then executes nothing from the file.
-        let entries = try Row.fetchAll(db, sql: "SELECT type, name, coalesce(rootpage, 0) > 0 FROM \(schema).sqlite_schema")
+        let entries = try Row.fetchAll(
+            db, sql: "SELECT type, name, coalesce(rootpage, 0) > 0 FROM \(schema).sqlite_schema")
         for entry in entries {
             let (type, name): (String, String) = (entry[0], entry[1])
             guard type == "index" || type == "table" && entry[2] else {

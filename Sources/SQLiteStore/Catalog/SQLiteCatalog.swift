@@ -313,9 +313,7 @@ struct SQLiteCatalog {
     private static func isIndexed(_ table: SQLiteTable, _ columns: [String]) -> Bool {
         let wanted = Set(columns.map { $0.folded })
         if let alias = table.rowIDAlias, wanted == [alias.folded] { return true }
-        let keys =
-            table.indexes.filter { !$0.isPartial }.map { $0.columns.map(\.name) }
-            + (table.isWithoutRowID ? [table.entity.primaryKey] : [])
+        let keys = table.indexes.filter { !$0.isPartial }.map { $0.columns.map(\.name) }
         return keys.contains { Set($0.prefix(wanted.count).map { $0?.folded ?? "" }) == wanted }
     }
 }

@@ -138,7 +138,7 @@ struct BatchDelete {
             throw connection.failure(
                 .constraint,
                 "a batch is rolled back, because triggers or foreign keys of the store would delete or change "
-                    + "\(now - lostCount == 1 ? "a row" : "\(now - lostCount) rows") of \(work.fetchRequest.entity) that thin "
+                    + "\((now - lostCount).counted("row")) of \(work.fetchRequest.entity) that thin "
                     + "or keep_last keeps", hint: "change the trigger or the key, or set enabled: false in the rule")
         }
         try requireNoMoreThanAsked()

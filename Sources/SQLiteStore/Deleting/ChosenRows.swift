@@ -144,10 +144,6 @@ struct ChosenRows {
 
     /// Clears the references of rows that refer to recorded rows.
     private mutating func clear(_ key: Relationship) throws {
-        guard key.destinationAttributes.count == key.sourceAttributes.count, !key.sourceAttributes.isEmpty else {
-            throw connection.failure(
-                .unsupported, "the foreign key of \(key.text) does not match a key of \(key.destination)")
-        }
         let child = try source(of: key)
         // Where the request overrides the schema, SQLite could follow a chain of rows deeper than it can handle.
         let rows = try pointing(key, sparingChosen: !graph.forced.contains(key))

@@ -13,7 +13,7 @@ extension BatchDelete {
         let first = try connection.row("SELECT min(date) FROM temp.\(list)", db)?.first
         guard let first, !first.isNull else { return try connection.dropDateList(db) }
         // The list can contain more rows than the plan counted.
-        let most = min(work.fetchRequest.fetchLimit ?? .max, work.allowedRows ?? .max)
+        let most = work.mostRows
         let end = try connection.row("SELECT date FROM temp.\(list) ORDER BY date LIMIT 1 OFFSET \(bound: most)", db)?
             .first
         let stretch = end.map { "date \(first == $0 ? "<=" : "<") \(bound: $0)" } ?? SQLFragment.always

@@ -17,6 +17,8 @@ struct DeleteWork: EngineDelete, Hashable {
     var rollup: Rollup?
     /// The most rows that may still be deleted, as the plan counted them, or nil for no limit.
     var allowedRows: Int?
+    /// The most rows of a batch.
+    var mostRows: Int { min(request.fetchRequest.fetchLimit ?? .max, allowedRows ?? .max) }
     /// The date that must stay readable in at least one row: a batch that would delete the last such row fails. Nil if none must stay.
     var mustLeave: DateAttribute?
     /// The candles made of the rows of earlier batches.

@@ -22,7 +22,7 @@ extension BatchDelete {
         of group: SQLFragment, by date: DateSQL, from: StoreValue?
     ) throws -> [StoreValue]? {
         func rows(_ stretch: DateSQL.Stretch) -> SQLFragment { .all([group, statement.condition(stretch)]) }
-        let most = min(work.fetchRequest.fetchLimit ?? .max, work.allowedRows ?? .max)
+        let most = work.mostRows
         let limit = most == .max ? most : most - deletedCount
         let ahead = rows(DateSQL.Stretch(from: from))
         let whole = limit < .max ? try wholeStretch(by: date, from: from, count: limit) : nil

@@ -42,8 +42,8 @@ final class SurvivorCopy {
             (try SchemaEntry.all(db), try reader.pragma("schema_version", db))
         }
         let settings = try reader.run("reading the settings") { db in
-            try ["page_size", "auto_vacuum", "encoding", "application_id", "user_version"].map { name in
-                "PRAGMA \(name) = \(try String.fetchOne(db, sql: "SELECT quote(\(name)) FROM pragma_\(name)") ?? "0")"
+            try ["page_size", "auto_vacuum", "encoding", "application_id", "user_version"].flatMap { name in
+                try String.fetchAll(db, sql: "SELECT 'PRAGMA \(name) = ' || quote(\(name)) FROM pragma_\(name)")
             }
         }
         try target.unsafeReentrantWrite { db in

@@ -165,12 +165,7 @@ struct CascadeWay {
         var wave = 0
         var frontier: [String: SQLiteTable] = [:]
         for hold in holds {
-            let held = try connection.scope(hold.entity, db)
-            guard !held.table.keySQL.isEmpty else {
-                throw connection.failure(
-                    .unsupported,
-                    "rows of \(held.table.name) have no key, so the rows that must stay with them cannot be recorded")
-            }
+            let held = try connection.tableScope(hold.entity, db)
             func note(_ table: SQLiteTable, _ columns: [String], _ from: String) throws {
                 let into = try connection.removedTable(table, rows, db)
                 let isHeld = try connection.condition(hold.rows, held, db)

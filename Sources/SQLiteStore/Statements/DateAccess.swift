@@ -29,12 +29,12 @@ extension SQLiteTable {
                 continue
             }
             let column = index.columns[prefix.count]
-            // A comparison uses the column's collation, so only an index with the same one serves it. Text must be in byte order.
+            // A comparison uses the column's collation, so only an index with the same one serves it. Text must be in byte order. An index
+            // of a table without a rowid ends with the key's columns in the key's directions.
             guard column.collation.uppercased() == collations[attribute.name.folded]?.uppercased(),
-                column.collation.uppercased() == "BINARY" || attribute.affinity != .text
+                column.collation.uppercased() == "BINARY" || attribute.affinity != .text,
+                !isWithoutRowID || !column.isDescending
             else { continue }
-            // An index of a table without a rowid ends with the key's columns in the key's directions.
-            guard !isWithoutRowID || !column.isDescending else { continue }
             let access = DateAccess(
                 index: index.name, isDescending: column.isDescending, needsFilter: !prefix.isEmpty)
             let rank = (min(prefix.count, 1), index.columns.count)

@@ -34,7 +34,7 @@ struct DeleteStatement {
 
     /// All rows that match the rest of the predicate in a range of the date column, readable or not.
     func wholeStretch(_ stretch: DateSQL.Stretch) -> SQLFragment {
-        .all([date?.sql.inside(stretch) ?? .always, rest])
+        .all([date?.sql.inside(stretch), rest].compactMap(\.self))
     }
 
     func delete(_ condition: SQLFragment, by path: RowPath) -> SQLFragment {

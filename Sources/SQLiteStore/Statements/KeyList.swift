@@ -5,12 +5,12 @@ import PriceStore
 extension SQLiteFile {
     /// The ID of a row of a scope, from the values of its ``RowScope/identity``.
     func objectID(_ scope: RowScope, _ key: [StoreValue]) -> ObjectID {
-        guard let managed = scope.table.managed, key.count > 1, case .integer(let number) = key[1] else {
+        guard key.count > 1, case .integer(let number) = key[1], let name = scope.table.managed?.memberNames[number]
+        else {
             return ObjectID(entity: scope.table.name, key: key, storeIdentifier: storeIdentifier)
         }
         // A row of a sub-entity has the same ID whichever entity is queried.
-        return ObjectID(
-            entity: managed.memberNames[number] ?? managed.name, key: [key[0]], storeIdentifier: storeIdentifier)
+        return ObjectID(entity: name, key: [key[0]], storeIdentifier: storeIdentifier)
     }
 
     /// The condition that a row has one of these IDs.

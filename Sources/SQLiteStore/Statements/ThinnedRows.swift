@@ -53,8 +53,10 @@ extension SQLiteFile {
         let key = KeptRows.Key(.notPicked(thinning), of: entity)
         if let known = temporaries.thinnedRows[key] {
             if try isInBatch(db) || changeMark(db) == known.mark { return known }
-            for table in known.query?.tables ?? [] { try execute("DROP TABLE temp.\(table)", db) }
-            known.query?.function.remove(db)
+            if let query = known.query {
+                for table in query.tables { try execute("DROP TABLE temp.\(table)", db) }
+                query.function.remove(db)
+            }
         }
         let found = try countingTemporaryRows(db) {
             var found = ThinnedRows(mark: try changeMark(db))
@@ -306,12 +308,10 @@ private struct ThinningQuery {
         guard date.function == nil else { return false }
         let table = scope.table
         let name = date.date.name.folded
-        let indexes =
-            (table.rowIDAlias.map { [[$0]] } ?? []) + (table.isWithoutRowID ? [table.entity.primaryKey] : [])
-            + table.indexes.filter { !$0.isPartial }.map { $0.columns.map { $0.name ?? "" } }
+        let indexes = [[table.rowIDAlias]] + table.indexes.filter { !$0.isPartial }.map { $0.columns.map(\.name) }
         let groupCounts = indexes.compactMap { index in
             index.firstIndex { column in !columns.contains { $0.name == column } }
-                .flatMap { index[$0].folded == name ? $0 : nil }
+                .flatMap { index[$0]?.folded == name ? $0 : nil }
         }
         guard let count = groupCounts.max() else { return false }
         if count == columns.count { return true }

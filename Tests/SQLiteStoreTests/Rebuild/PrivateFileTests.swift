@@ -32,6 +32,15 @@ struct PrivateFileTests {
         #expect(try store.rows("SELECT count(*) FROM price") == ["100"])
     }
 
+    @Test func aNameThatHasNoRoomForAnotherEndingIsAnError() throws {
+        let store = try store()
+        let path = store.folder.appending(path: String(repeating: "p", count: 245)).path(percentEncoded: false)
+        try FileManager.default.copyItem(atPath: store.path, toPath: path)
+        let error = #expect(throws: StoreError.self) { try SQLiteWriter(path: path).execute(request) }
+        #expect(error?.kind == .inputOutput && error?.store == path, "\(String(describing: error))")
+        #expect(error?.message == "\(path).retention-copy cannot be created: File name too long")
+    }
+
     @Test func whatADeadRebuildLeftIsRemovedByTheNextWriterButNotByAReader() throws {
         let store = try store()
         let left = store.path + ".retention-copy"
