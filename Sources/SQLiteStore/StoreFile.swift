@@ -148,16 +148,9 @@ enum StoreFile {
         return stat(identifier(of: path) + "-journal", &status) == 0 && status.st_size > 0
     }
 
-    /// The path with links resolved. For a missing file, its folder is resolved.
+    /// The path of a file with links resolved, or as it is if the file is missing.
     static func identifier(of path: String) -> String {
-        if let resolved = resolved(path) { return resolved }
-        guard let folder = resolved(folder(of: path)) else { return path }
-        let name = path.split(separator: "/").last.map(String.init) ?? path
-        return folder == "/" ? "/" + name : folder + "/" + name
-    }
-
-    private static func resolved(_ path: String) -> String? {
-        guard let text = realpath(path, nil) else { return nil }
+        guard let text = realpath(path, nil) else { return path }
         defer { free(text) }
         return String(cString: text)
     }

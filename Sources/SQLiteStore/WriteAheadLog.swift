@@ -43,10 +43,11 @@ final class WriteAheadLog {
         sqlite3_wal_hook(
             db.sqliteConnection,
             { context, connection, _, pageCount in
-                guard let context else { return SQLITE_OK }
-                let wal = Unmanaged<WriteAheadLog>.fromOpaque(context).takeUnretainedValue()
-                wal.pageCount = Int(pageCount)
-                if wal.pageCount >= wal.mostPages { wal.moveToStore(connection) }
+                if let context {
+                    let wal = Unmanaged<WriteAheadLog>.fromOpaque(context).takeUnretainedValue()
+                    wal.pageCount = Int(pageCount)
+                    if wal.pageCount >= wal.mostPages { wal.moveToStore(connection) }
+                }
                 return SQLITE_OK
             }, Unmanaged.passUnretained(self).toOpaque())
     }

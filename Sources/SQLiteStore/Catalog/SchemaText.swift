@@ -1,16 +1,5 @@
 /// Reads of a stored `CREATE` statement what SQLite does not tell otherwise.
 enum SchemaText {
-    /// The text after the name in `CREATE TABLE name …`, from the opening parenthesis on.
-    static func afterName(_ text: String, keyword: String) -> String? {
-        var scanner = Scanner(text)
-        while let token = scanner.next() {
-            guard token.uppercased() == keyword else { continue }
-            guard scanner.next() != nil else { return nil }
-            return scanner.rest
-        }
-        return nil
-    }
-
     /// The conditions of a table's CHECK constraints, each in its parentheses.
     static func checks(_ definition: String) -> [String] {
         var scanner = Scanner(definition)
@@ -36,11 +25,9 @@ enum SchemaText {
         return zip(words, words.dropFirst()).contains { $0 == "CONFLICT" && $1 == "REPLACE" }
     }
 
+    /// Whether `STRICT` is among the words after the columns.
     static func isStrict(_ definition: String) -> Bool {
-        guard let columns = afterName(definition, keyword: "TABLE") else { return false }
-        var scanner = Scanner(columns)
-        scanner.skipParentheses()
-        return words(scanner.rest).contains("STRICT")
+        words(definition).reversed().prefix { $0 != ")" }.contains("STRICT")
     }
 
     /// A name without its quotes.

@@ -13,8 +13,8 @@ enum HistoryKey {
             }
         }
         var bytes: [UInt8] = []
-        func append(_ letter: Character, _ number: UInt64, _ rest: some Sequence<UInt8> = [UInt8]()) {
-            bytes.append(letter.asciiValue ?? 0)
+        func append(_ letter: Unicode.Scalar, _ number: UInt64, _ rest: some Sequence<UInt8> = [UInt8]()) {
+            bytes.append(UInt8(ascii: letter))
             for shift in stride(from: 56, through: 0, by: -8) {
                 bytes.append(UInt8(truncatingIfNeeded: number >> shift))
             }

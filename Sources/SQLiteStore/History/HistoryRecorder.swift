@@ -59,8 +59,9 @@ private func historyNumber(
 }
 
 private func historyPlace(_ context: OpaquePointer?, _ count: Int32, _ values: UnsafeMutablePointer<OpaquePointer?>?) {
-    guard let recorder = functionObject(context, HistoryRecorder.self) else { return }
-    sqlite3_result_int64(context, recorder.nextPlace())
+    if let recorder = functionObject(context, HistoryRecorder.self) {
+        sqlite3_result_int64(context, recorder.nextPlace())
+    }
 }
 
 private func historyInstant(
@@ -73,8 +74,9 @@ private func historyInstant(
 private func historyAuthor(
     _ context: OpaquePointer?, _ count: Int32, _ values: UnsafeMutablePointer<OpaquePointer?>?
 ) {
-    guard let author = functionObject(context, HistoryRecorder.self)?.author else { return }
-    StoreValue.text(author).become(resultOf: context)
+    if let author = functionObject(context, HistoryRecorder.self)?.author {
+        StoreValue.text(author).become(resultOf: context)
+    }
 }
 
 private func historyKey(_ context: OpaquePointer?, _ count: Int32, _ values: UnsafeMutablePointer<OpaquePointer?>?) {
