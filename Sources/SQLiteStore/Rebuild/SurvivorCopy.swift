@@ -143,7 +143,7 @@ final class SurvivorCopy {
         let scope = statement.scope
         let removed = SQLFragment.all([statement.condition(), scope.membership])
         rowIDs = try reader.rowIDs(of: scope.table, db)
-        sqlite3_set_last_insert_rowid(db.sqliteConnection, rowIDs?.lowerBound ?? 0)
+        if let rowIDs { sqlite3_set_last_insert_rowid(db.sqliteConnection, rowIDs.lowerBound) }
         try reader.execute(table.copy(to: Self.attached, except: removed), db)
         let stayCount = db.changesCount
         rowIDs = nil

@@ -123,8 +123,8 @@ extension SQLiteFile {
             let request = BatchDeleteRequest(
                 fetchRequest: StoreFetchRequest(entity: entity),
                 relationships: relationships == .deny ? .asDeclared : relationships)
-            guard let effects = try triggerEffects(of: request, writing: nil, db) else { return false }
-            return try tables(named: table, db).contains { effects.mayTouch($0.tableName) }
+            let effects = try triggerEffects(of: request, writing: nil, db)
+            return try tables(named: table, db).contains { effects?.mayTouch($0.tableName) == true }
         }
     }
 
