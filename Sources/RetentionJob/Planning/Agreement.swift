@@ -25,7 +25,7 @@ extension RunMemory {
         }
         // A ledger of an earlier version has runs, and nothing that is agreed.
         guard !own.isEmpty || unknownPast != nil || !rules.isEmpty else { return nil }
-        return Dictionary(own.map { ($0.name, $0) }) { first, _ in first }
+        return own.reduce(into: [:]) { $0[$1.name] = $1 }
     }
 
     /// The lines of the rules of a policy that are agreed after a run of it; nil: they are the same as before.
@@ -46,7 +46,7 @@ extension RunMemory {
         var now = policy.rulesAsWritten.map {
             AgreedRule($0, of: policy, holds: holds, file: file, run: run, ended: clock)
         }
-        let byName = Dictionary(now.map { ($0.name, $0) }) { first, _ in first }
+        let byName = now.reduce(into: [:]) { $0[$1.name] = $1 }
         var waiting: Set<String> = []
         if former != nil, !options.accept.contains(.policyWidened) {
             let widened = Set(plan.steps.lazy.filter { $0.widened != nil }.map(\.rule.writtenName))

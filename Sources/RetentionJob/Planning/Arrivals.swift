@@ -145,7 +145,7 @@ enum Arrivals {
             if last.map({ $0.newest < newest }) ?? true { last = (newest, step, request) }
         }
         guard let (newest, step, request) = last else {
-            return ruleThatMayEmpty(steps, newest: .distantPast).map { Stale(rule: $0, hasFutureRows: true) }
+            return ruleThatMayEmpty(steps, newest: .distantPast).map { Stale(rule: $0.rule, hasFutureRows: true) }
         }
         let age = now.since(newest).wholeMicroseconds
         guard age > 3 * day else { return nil }
@@ -164,10 +164,9 @@ enum Arrivals {
         }
         return ruleThatMayEmpty(steps, newest: newest).map {
             // The gaps end at a fixed age, which the newest row has passed.
-            let end = steps.compactMap(sparseBefore).min() ?? newest
-            return Stale(
-                rule: $0, newest: (newest, age), hasFutureRows: hasFutureRows,
-                since: now.advanced(byMicroseconds: -end.since(newest).wholeMicroseconds))
+            Stale(
+                rule: $0.rule, newest: (newest, age), hasFutureRows: hasFutureRows,
+                since: now.advanced(byMicroseconds: -$0.before.since(newest).wholeMicroseconds))
         }
     }
 
@@ -183,7 +182,7 @@ enum Arrivals {
 
     /// The rule that keeps rows longest among the steps that leave gaps, if the newest row is older than the end of all these gaps. Without
     /// `keep_last`, `thin`, holds and future rows the entity would then be empty. Nil: it would not be, or a refusal already reports it.
-    private static func ruleThatMayEmpty(_ steps: [Plan.Step], newest: Instant) -> Rule? {
+    private static func ruleThatMayEmpty(_ steps: [Plan.Step], newest: Instant) -> (before: Instant, rule: Rule)? {
         let codes: Set<RefusalCode> = [.wouldEmptyEntity, .futureDates]
         guard
             !steps.contains(where: {
@@ -193,7 +192,7 @@ enum Arrivals {
         else { return nil }
         let longest = steps.compactMap { step in sparseBefore(step).map { (before: $0, rule: step.rule) } }
             .min { $0.before < $1.before }
-        return longest.flatMap { newest < $0.before ? $0.rule : nil }
+        return longest.flatMap { newest < $0.before ? $0 : nil }
     }
 
     /// The longest of the newest gaps and their number; nil: there are fewer than two, or one is at least as long as the bound.
@@ -245,9 +244,10 @@ enum Arrivals {
             try reader.figures([.count], of: expired, groupedBy: own.groupedBy).map { $0.dropLast() })
         for values in found where losing.contains(values.dropLast()) && seen.insert(values.dropLast()).inserted {
             silent.count += 1
-            guard silent.newest.count < mostLines, let last = values.last else { continue }
+            guard silent.newest.count < mostLines, let last = values.last,
+                let start = date.encoding.read(last, zone: date.zone).start
+            else { continue }
             let names = zip(own.groupedBy, values).map { "\($0) \(SafeText.example($1))" }
-            let start = date.encoding.read(last, zone: date.zone).start ?? since
             silent.newest.append((names.joined(separator: ", "), start))
         }
         return silent.count > 0 ? silent : nil

@@ -70,7 +70,7 @@ extension Rule {
         setting.source = nil
         // A value that is known with two ages, because one of them waits, had the longer one.
         for rule in past.sorted(by: { $0.maxAge.isLonger(than: $1.maxAge) }) {
-            let texts = (rule.share?.values ?? []).compactMap { value -> String? in
+            let texts = [rule.share].compactMap(\.self).flatMap(\.values).compactMap { value -> String? in
                 switch value {
                 case .text(let text): text
                 case .integer(let number): "\(number)"

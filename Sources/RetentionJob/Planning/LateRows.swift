@@ -24,11 +24,11 @@ package struct LateRows: Sendable {
         for former in past where survey.dates.oldest.map({ $0 < former.cutoff }) != false {
             guard
                 let before = former.record.request(
-                    in: entity, asOf: asOf, before: former.cutoff, holds: request.keepers.holds)?.expired
+                    in: entity, asOf: asOf, before: former.cutoff, holds: request.keepers.holds)
             else { continue }
-            let found = try request.narrowed(to: before, reader, related: true)
+            let found = try request.narrowed(to: before.expired, reader, related: true)
             // Rows that `keep_last`, `thin` and holds kept may be expired by now: as many as they no longer keep.
-            let kept = former.keptCount == 0 ? 0 : try former.keptCount(request, entity, reader)
+            let kept = former.keptCount == 0 ? 0 : try former.keptCount(request, before.date, reader)
             let released = max(0, former.keptCount - kept)
             let count = max(0, found.expiredCount - released)
             guard count > 0 else { continue }
@@ -50,9 +50,9 @@ package struct LateRows: Sendable {
 
 extension RunMemory.CarriedOut {
     /// How many rows before the former cutoff `keep_last`, `thin` and holds keep now.
-    fileprivate func keptCount(_ request: SurveyRequest, _ entity: Entity, _ reader: any RetentionReader) throws -> Int
-    {
-        guard let date = record.rule.date(zone: record.zone) else { return 0 }
+    fileprivate func keptCount(
+        _ request: SurveyRequest, _ date: DateAttribute, _ reader: any RetentionReader
+    ) throws -> Int {
         let found = try request.narrowed(to: record.rule.rows && .date(DateRange(date, before: cutoff)), reader)
         return found.kept.byRuleCount + found.kept.heldCount
     }

@@ -18,7 +18,7 @@ extension Plan {
             var request = request
             let asOf = asOf.advanced(byMicroseconds: time)
             request.cutoff = step.rule.cutoff(asOf: asOf, zone: zone)
-            together?.keepRows(&request, of: step.rule, asOf: asOf)
+            together.keepRows(&request, of: step.rule, asOf: asOf)
             let then = clock.advanced(byMicroseconds: time)
             let ended = Set(holds.inForce.map(\.hold).filter { $0.hasEnded(at: then) }.map(\.name))
             request.keepers.holds.removeAll { ended.contains($0.name) }

@@ -3,7 +3,7 @@ import RetentionPolicy
 
 extension Plan {
     /// The rules that keep rows at an instant, each with its request.
-    func keepers(asOf: Instant) -> [(rule: Rule, request: SurveyRequest)] { together?.keepers(asOf: asOf) ?? [] }
+    func keepers(asOf: Instant) -> [(rule: Rule, request: SurveyRequest)] { together.keepers(asOf: asOf) }
 
     /// Notes the rows that no cascade of a rule's batches may take: held rows, rows that `thin` and `keep_last` keep, rows of tables that
     /// an undo has restored, and the last readable row of an entity. Refusals that are accepted for the rule are left out.

@@ -9,8 +9,8 @@ package struct Plan: Sendable {
     package var holds = HoldPlan()
     /// Warnings about rows that do not arrive.
     var arrivals: [Warning] = []
-    /// What the rules keep from each other; nil: the plan was not made from a store.
-    var together: RulesTogether?
+    /// What the rules keep from each other.
+    var together = RulesTogether()
     /// Whether past runs raise doubts about the clock, accepted or not.
     var doubtsClock = false
 

@@ -24,7 +24,7 @@ struct KeyPages {
     /// Whether these keys find exactly their rows. They may not: text that is not UTF-8, a number too exact for a double, or a value of a
     /// composite type is not read as it is stored.
     func areFound(_ ids: [ObjectID], _ reader: any RetentionReader) throws(StoreError) -> Bool {
-        var rest = ids.filter { if $0.key.count == 1, case .integer = $0.key[0] { false } else { true } }[...]
+        var rest = ArraySlice(ids.filter { if $0.key.count == 1, case .integer = $0.key[0] { false } else { true } })
         while !rest.isEmpty {
             var part = request
             let next = Array(rest.prefix(1000))
@@ -79,7 +79,7 @@ final class PlannedDeletion: Deletion {
             guard let page = try pages.next(reader) else {
                 return DeletionPart(BatchDeleteResult(deletedCount: 0), hasMore: false)
             }
-            rows = page.filter(keys.contains)[...]
+            rows = ArraySlice(page.filter(keys.contains))
         }
         let next = Array(rows.prefix(bounds.rows ?? .max))
         // The range makes the search fast, but would include other rows.

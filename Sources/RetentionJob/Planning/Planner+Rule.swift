@@ -11,8 +11,6 @@ extension Planner {
         let reader: any RetentionReader
         /// By entity name, the rules whose rows become candles.
         let makers: [String: [Rule]]
-        /// The order of all rules of the policy, by their names.
-        let places: [String: Int]
         /// What the rules before it delete.
         var preceding: [BatchDeleteRequest] = []
         /// Why it is refused because of what all rules delete together.
@@ -219,9 +217,10 @@ extension Planner {
         besides rule: Rule, _ entity: Entity, _ around: Surroundings
     ) -> [StorePredicate] {
         guard rule.rollup == nil, let makers = around.makers[entity.name] else { return [] }
+        let earlier = policy.rules.inOrder.prefix { $0.name != rule.name }
         return makers.filter { maker in
             !around.planned.contains(maker.name) && !maker.rows.isDisjoint(from: rule.rows)
-                && around.places[maker.name, default: 0] < around.places[rule.name, default: 0]
+                && earlier.contains { $0.name == maker.name }
         }.map { maker in
             guard let date = maker.date(zone: policy.timezone) else { return maker.rows }
             let cutoff = maker.cutoff(asOf: asOf, zone: policy.timezone)

@@ -70,7 +70,7 @@ package struct Planner {
         self.agreed = agreed
         let holds = policy.holds.filter { !$0.hasEnded(at: clock) }
         let now = agreed == nil ? [] : policy.rulesAsWritten.map { AgreedRule($0, of: policy, holds: holds) }
-        agreeable = Dictionary(now.map { ($0.name, $0) }) { first, _ in first }
+        agreeable = now.reduce(into: [:]) { $0[$1.name] = $1 }
         past = Dictionary(grouping: memory.rules) { $0.tableKey }
         candleEntities = policy.candleEntities
         self.options = options
@@ -105,7 +105,6 @@ package struct Planner {
         let order = try RuleOrder(policy.rules, reader: reader)
         let (late, rules) = (order.late, policy.rules.filter(options.includes).inOrder(first: order.choosing))
         let hasRowsSinceLastRun = try hasRowsSinceLastRun(of: rules, reader: reader)
-        let places = Dictionary(policy.rules.inOrder.enumerated().map { ($1.name, $0) }) { first, _ in first }
         var plan = Plan(steps: [])
         plan.doubtsClock = memory.isMovedBack(clock) || memory.isJump(clock)
         plan.holds = try holds ?? HoldPlan(policy, clock: clock, lastRun: memory.lastRun, reader: reader)
@@ -113,7 +112,7 @@ package struct Planner {
         plan.together = rulesTogether
         var around = Surroundings(
             hasRowsSinceLastRun: hasRowsSinceLastRun, holds: plan.holds, together: rulesTogether, reader: reader,
-            makers: try makers(in: reader), places: places)
+            makers: try makers(in: reader))
         var withheld: [Int: Refusal] = [:]
         while true {
             around.preceding = plan.steps.compactMap(\.wholeDelete)
@@ -167,11 +166,11 @@ package struct Planner {
     func removed(
         _ holds: [Hold], from rule: Rule, _ entity: Entity, _ hasTriggers: Bool, _ reader: any RetentionReader
     ) throws -> [(name: String, found: HoldPlan.InForce?)] {
-        guard !holds.isEmpty else { return [] }
+        guard !holds.isEmpty, let agreed else { return [] }
         let current = policy.holds.filter { !$0.hasEnded(at: clock) }
         // The dates of a hold are those of the rules, so rules that are removed since the last run are included.
         var former = policy
-        former.rules += (agreed ?? [:]).values.map(\.record.rule)
+        former.rules += agreed.values.map(\.record.rule)
         func dates(_ rules: [Rule], _ hold: Hold) -> Set<[String?]> {
             guard hold.from != nil || hold.until != nil else { return [] }
             return Set(

@@ -81,8 +81,8 @@ private struct AgeList {
             throw reader.unsupported("\(table.name) has no attribute '\(name)'")
         }
         if let obstacle = try reader.hidingObstacle(of: table.name) { throw reader.unsupported(obstacle) }
-        var found = Dictionary(ages.map { ($0.value, $0.age) }) { first, _ in first }
-        let named = Set(found.keys)
+        var found: [StoreValue: MaxAge] = [:]
+        let named = Set(ages.map(\.value))
         let rows = try reader.fetch(StoreFetchRequest(entity: table.name), attributes: [source.key, source.age])
         for row in rows where !row[0].isNull && !named.contains(row[0]) {
             if row[1].isNull, setting.standard != nil { continue }
@@ -103,7 +103,7 @@ private struct AgeList {
                     "\(place) is \(other.canonical) and \(age.canonical): each value has one age")
             }
         }
-        ages += found.filter { !named.contains($0.key) }.map { ($0.key, attribute.forms(of: $0.key), $0.value) }
+        ages += found.map { ($0.key, attribute.forms(of: $0.key), $0.value) }
     }
 
     /// The shares with their ages: one for all values of the same age, one for each beginning, and one for the rest.

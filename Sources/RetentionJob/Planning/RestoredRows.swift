@@ -121,8 +121,7 @@ extension Planner {
 extension Entity {
     /// Whether the rows of the entity are in a table with the name in an archive.
     func isIn(_ table: String, _ reader: any RetentionReader) throws -> Bool {
-        if let own = model?.table, own.folded == table.folded { return true }
-        if name.folded == table.folded { return true }
+        if [model?.table, name].contains(where: { $0?.folded == table.folded }) { return true }
         guard let other = try reader.entity(named: table) else { return false }
         return other.name == name || containers.contains(other.name) || other.containers.contains(name)
     }

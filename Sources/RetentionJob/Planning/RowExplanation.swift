@@ -38,10 +38,10 @@ package struct RowExplanation {
         var deleter: String?
         for step in plan.steps where step.rule.entity.folded == entity.name.folded {
             let rule = step.rule
-            guard let date = rule.date(zone: policy.timezone) else { continue }
-            let value =
-                try reader.fetch(StoreFetchRequest(entity: entity.name, predicate: row), attributes: [date.name])
-                .first?.first ?? .null
+            let rows = StoreFetchRequest(entity: entity.name, predicate: row)
+            guard let date = rule.date(zone: policy.timezone),
+                let value = try reader.fetch(rows, attributes: [date.name]).first?.first
+            else { continue }
             var verdict = Verdict(
                 rule: rule.name, date: "\(rule.dateAttribute) is \(SafeText.example(value))", cutoff: step.cutoff,
                 text: "")

@@ -6,14 +6,15 @@ import RetentionPolicy
 struct RulesTogether: Sendable {
     /// By entity name, each rule with its request, without an instant and without the rows that it keeps.
     private var rules: [String: [(rule: Rule, request: SurveyRequest)]] = [:]
-    private let zone: CalendarZone
+    private var zone = CalendarZone.utc
+
+    init() {}
 
     init(_ policy: Policy, reader: any RetentionReader) throws(StoreError) {
         zone = policy.timezone
         guard policy.rules.contains(where: { $0.isEnabled && $0.keepsRows }) else { return }
         for rule in policy.rules where rule.isEnabled {
-            guard let entity = try reader.entity(named: rule.entity) else { continue }
-            guard let date = rule.date(zone: zone) else { continue }
+            guard let entity = try reader.entity(named: rule.entity), let date = rule.date(zone: zone) else { continue }
             var request = SurveyRequest(
                 entity: entity.name, date: date, cutoff: .distantPast, filter: rule.considered)
             request.take(rule.rollupRequest(date))

@@ -242,7 +242,7 @@ extension RunMemory {
         }
         let waiting = Set(steps.filter { !isDone($0, $1) }.map(\.0.rule.writtenName))
         let tables = Dictionary(grouping: steps.filter { $0.0.record != nil }) { step, _ in
-            [step.rule.writtenName, step.record?.rule.entity.folded ?? ""]
+            [step.rule.writtenName, step.record?.rule.entity.folded].compactMap(\.self)
         }
         for (key, steps) in tables {
             let past = known[key, default: []]
@@ -256,7 +256,7 @@ extension RunMemory {
             if isWhole, isLater, now.allSatisfy(\.leftNone) || former == nil {
                 known[key] = now
             } else if !plan.doubtsClock {
-                known[key] = past.map { past in
+                let kept = past.map { past in
                     var past = past
                     if let new = now.first(where: { $0.key == past.key && $0.record.readsRows(as: past.record) }) {
                         past.feed = new.feed
@@ -264,12 +264,13 @@ extension RunMemory {
                     return past
                 }
                 // A value that is known with two ages has the longer one.
-                known[key, default: []] += zip(now, steps).compactMap { now, step in
+                let added: [CarriedOut] = zip(now, steps).compactMap { now, step in
                     var now = now
                     now.leftNone = false
                     let isKnown = past.contains { $0.record == now.record }
                     return isDone(step.0, step.1) && now.record.rule.share != nil && !isKnown ? now : nil
                 }
+                known[key] = kept + added
             }
         }
         let others = Set(agreed.map(\.name)).subtracting(policy.rulesAsWritten.map(\.name))

@@ -44,7 +44,7 @@ package struct SavedPlan: Hashable, Sendable {
         for step in steps {
             lines += [
                 "rule: \(SafeText.escaped(step.name))", "  entity: \(SafeText.escaped(step.entity))",
-                "  cutoff: \(step.cutoff.rfc3339)", "  rows: \(step.keys.count ?? -1)",
+                "  cutoff: \(step.cutoff.rfc3339)", "  rows: \(step.keys.count)",
             ]
             if let oldest = step.oldest { lines.append("  oldest: \(oldest.rfc3339)") }
             if let newest = step.newest { lines.append("  newest: \(newest.rfc3339)") }
@@ -102,9 +102,9 @@ extension SavedPlan {
                 take(Substring(line[..<colon]), String(Substring(line[colon...].dropFirst(2))))
             else { return nil }
         }
-        // A range that is too long is not counted. A file is rejected unless writing it again gives the same text: the order, the number of
-        // lines and the size of numbers must be right.
-        guard steps.allSatisfy({ $0.keys.isInOrder && $0.keys.count != nil }),
+        // No store has more rows than an `Int` counts. A file is rejected unless writing it again gives the same text: the order, the number
+        // of lines and the size of numbers must be right.
+        guard steps.allSatisfy({ $0.keys.isInOrder && $0.keys.count <= Int.max }),
             self.text.utf8.elementsEqual(text.utf8)
         else { return nil }
     }
@@ -197,9 +197,8 @@ extension Plan {
                 index,
                 Refusal(
                     unacceptable: .planDrifted, of: now.entity,
-                    "the rows differ from the plan, which has \(Figures.count(before.keys.count ?? 0, "row")): "
-                        + (difference.isEmpty
-                            ? "its keys are written in another way" : difference.joined(separator: ", ")),
+                    "the rows differ from the plan, which has \(Figures.count(Int(clamping: before.keys.count), "row")): "
+                        + difference.joined(separator: ", "),
                     instead: "make a new plan and have it reviewed")
             )
         }

@@ -85,7 +85,7 @@ package enum StoreCheck {
     private static func agesOfNoRow(_ policy: Policy, _ reader: any RetentionReader) throws -> [Diagnostic] {
         var families: Set<String> = []
         return try policy.rules.flatMap { rule in
-            guard let share = rule.share, families.insert(rule.family?.name ?? rule.name).inserted,
+            guard let share = rule.share, families.insert(rule.writtenName).inserted,
                 let entity = try reader.entity(named: rule.entity),
                 let attribute = entity.attribute(named: share.attribute)
             else { return [Diagnostic]() }
@@ -194,7 +194,7 @@ package enum StoreCheck {
     package static func refusals(
         policy: Policy, reader: any RetentionReader, asOf: Instant, clock: Instant, memory: RunMemory = RunMemory(),
         after pending: RunReport.Pending = RunReport.Pending(), reported: [Diagnostic],
-        archiveTroubles: (Plan) -> [Diagnostic] = { _ in [] }
+        archiveTroubles: (Plan) -> [Diagnostic]
     ) throws -> [Diagnostic] {
         var planner = Planner(policy: policy, asOf: asOf, clock: clock, memory: memory, countsAllRows: false)
         planner.pendingFailures = pending.failures

@@ -7,19 +7,11 @@ package enum KeyList: Hashable, Sendable {
     /// All other keys, as lines of ``KeyCollector``. They are compared byte by byte.
     case lines([[UInt8]])
 
-    /// The number of keys; nil: it exceeds any possible number of rows.
-    package var count: Int? {
+    /// The number of keys; in a file that no dry run wrote, ranges may have more than there can be rows.
+    package var count: Int128 {
         switch self {
-        case .lines(let lines): return lines.count
-        case .numbers(let ranges):
-            var count = 0
-            for range in ranges {
-                let (steps, isTooLong) = range.upperBound.subtractingReportingOverflow(range.lowerBound)
-                let (sum, isTooMany) = count.addingReportingOverflow(Int(steps))
-                guard !isTooLong, !isTooMany, sum < .max else { return nil }
-                count = sum + 1
-            }
-            return count
+        case .lines(let lines): Int128(lines.count)
+        case .numbers(let ranges): ranges.reduce(0) { $0 + Int128($1.upperBound) - Int128($1.lowerBound) + 1 }
         }
     }
 

@@ -12,7 +12,7 @@ extension [RunReport.RuleReport] {
         }) {
             let members = rules.map { self[$0] }
             // Rules for several ages have no common cutoff.
-            guard Set(members.map(\.entity)).count > 1, var sum = members.sum else {
+            guard let family = members[0].family, Set(members.map(\.entity)).count > 1 else {
                 var told: Set<String> = []
                 found += members.map { rule in
                     var rule = rule
@@ -21,6 +21,7 @@ extension [RunReport.RuleReport] {
                 }
                 continue
             }
+            var sum = members.sum(family)
             let shown = members.filter(\.needsAttention)
             let hidden = shown.count - Self.mostShown
             let troubles = [RunReport.Outcome.refused, .failed, .interrupted].compactMap { outcome in
@@ -34,9 +35,9 @@ extension [RunReport.RuleReport] {
         return found
     }
 
-    /// The sums of the results for the tables of a pattern, with the worst of their outcomes; nil: they are not of a pattern.
-    private var sum: RunReport.RuleReport? {
-        guard let first, let family = first.family else { return nil }
+    /// The sums of the results for the tables of a pattern, with the worst of their outcomes.
+    private func sum(_ family: String) -> RunReport.RuleReport {
+        let first = self[0]
         func total<Number: AdditiveArithmetic>(_ path: KeyPath<RunReport.RuleReport, Number?>) -> Number? {
             reduce(.zero) { sum, rule in sum.flatMap { sum in rule[keyPath: path].map { sum + $0 } } }
         }

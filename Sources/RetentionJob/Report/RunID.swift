@@ -17,7 +17,7 @@ package enum RunID {
     /// The start of the run with this ID, to the millisecond; nil: the text is not an ID.
     package static func start(of id: String) -> Instant? {
         guard isRunID(id) else { return nil }
-        let milliseconds = id.prefix(10).reduce(Int64(0)) { $0 << 5 | Int64(alphabet.firstIndex(of: $1) ?? 0) }
+        let milliseconds = id.prefix(10).compactMap(alphabet.firstIndex).reduce(Int64(0)) { $0 << 5 | Int64($1) }
         return Instant(microseconds: milliseconds * 1000)
     }
 

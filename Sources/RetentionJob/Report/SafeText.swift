@@ -23,7 +23,7 @@ package enum SafeText {
     static func unescaped(_ text: String) -> String {
         guard text.utf8.contains(UInt8(ascii: "\\")) else { return text }
         var plain = String.UnicodeScalarView()
-        var rest = text.unicodeScalars[...]
+        var rest = Substring(text).unicodeScalars
         while let scalar = rest.popFirst() {
             guard scalar == "\\", let code = rest.popFirst() else {
                 plain.append(scalar)

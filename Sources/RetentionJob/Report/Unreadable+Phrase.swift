@@ -3,11 +3,7 @@ package import PriceStore
 extension Entity.Kind {
     /// The words for this kind.
     package var phrase: String {
-        switch self {
-        case .table: "a table"
-        case .view: "a view"
-        case .virtual: "a virtual table"
-        }
+        self == .virtual ? "a virtual table" : "a \(rawValue)"
     }
 }
 
