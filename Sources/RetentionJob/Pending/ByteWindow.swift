@@ -45,13 +45,13 @@ struct ByteWindow {
     /// The index of the line feed at or after an index, or of the end of the file; nil if it is more than ``recordLimit`` bytes from the
     /// head.
     mutating func lineEnd(from start: Int) throws -> Int? {
-        var index = start
-        while true {
-            if let found = lineFeed(from: index) { return found - head > Self.recordLimit ? nil : found }
-            index = bytes.count
-            if index - head > Self.recordLimit { return nil }
-            if try !fill() { return bytes.count }
+        var found = lineFeed(from: start)
+        while found == nil, bytes.count - head <= Self.recordLimit {
+            let end = bytes.count
+            found = try fill() ? lineFeed(from: end) : end
         }
+        guard let end = found, end - head <= Self.recordLimit else { return nil }
+        return end
     }
 
     /// Moves the head past the line feed at or after an index, or to the end of the file. Skipped bytes are not kept in memory.

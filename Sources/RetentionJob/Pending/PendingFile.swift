@@ -34,16 +34,19 @@ package final class PendingFile {
 
     /// Reads on, up to the size when the file was opened. Returns the number of bytes read; 0: the end.
     func read(into buffer: UnsafeMutableRawBufferPointer) throws(StoreError) -> Int {
-        let limit = Int(min(Int64(buffer.count), sizeBytes - place))
-        while limit > 0 {
-            let count = pread(descriptor, buffer.baseAddress, limit, Int(place))
-            if count >= 0 {
-                place += Int64(count)
-                return count
-            }
-            guard errno == EINTR else { throw StoreError(file: path, "cannot be read", errno) }
-        }
-        return 0
+        let count = try read(place..<sizeBytes, into: buffer)
+        place += Int64(count)
+        return count
+    }
+
+    /// Reads the beginning of a range, as much as there is room for.
+    private func read(
+        _ range: Range<Int64>, into buffer: UnsafeMutableRawBufferPointer
+    ) throws(StoreError) -> Int {
+        // The handler of signals restarts a read.
+        let count = pread(descriptor, buffer.baseAddress, min(range.count, buffer.count), Int(range.lowerBound))
+        guard count >= 0 else { throw StoreError(file: path, "cannot be read", errno) }
+        return count
     }
 
     /// Whether the open file, and the file at its path, have not changed since it was opened.
@@ -58,16 +61,10 @@ package final class PendingFile {
     func withBytes(of range: Range<Int64>, _ body: (UnsafeRawBufferPointer) throws -> Void) throws {
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 16, alignment: 16)
         defer { buffer.deallocate() }
-        var place = range.lowerBound
-        while place < range.upperBound {
-            let count = pread(
-                descriptor, buffer.baseAddress, Int(min(range.upperBound - place, Int64(buffer.count))), Int(place))
-            if count < 0 {
-                guard errno == EINTR else { throw StoreError(file: path, "cannot be read", errno) }
-                continue
-            }
-            // A file truncated meanwhile is detected by isUnchanged().
-            if count == 0 { return }
+        var (place, count) = (range.lowerBound, 1)
+        // A file truncated meanwhile is detected by isUnchanged().
+        while place < range.upperBound, count > 0 {
+            count = try read(place..<range.upperBound, into: buffer)
             try body(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
             place += Int64(count)
         }

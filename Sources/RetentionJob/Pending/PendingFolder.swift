@@ -48,7 +48,6 @@ package struct PendingFolder {
         sleep: @escaping (Duration) -> Void = { _ in },
         mayContinue: @escaping () -> Bool = { true }, note: @escaping (String) -> Void = { _ in }
     ) throws -> RunReport.Pending {
-        guard !sources.isEmpty else { return RunReport.Pending() }
         let pauses = BatchPauses(uptime: uptime, sleep: sleep, mayContinue: mayContinue) { reason in
             logger.notice("batches delayed", metadata: ["reason": "\(reason)"])
         }

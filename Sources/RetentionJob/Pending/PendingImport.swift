@@ -132,8 +132,7 @@ struct PendingImport {
         if context.hasChanges {
             var refused: [(line: Line, reason: String)] = []
             let result = try context.save(onConflict: onConflict) { [lines] object, reason in
-                guard let line = lines[ObjectIdentifier(object)] else { return }
-                refused.append((line, reason))
+                if let line = lines[ObjectIdentifier(object)] { refused.append((line, reason)) }
             }
             counts.savedCount += result.savedCount
             counts.ignoredCount += result.ignoredCount
@@ -179,8 +178,8 @@ struct PendingImport {
     private mutating func pause(after elapsed: Duration) throws {
         guard let writer else { return }
         pacing.didCommit(elapsed: elapsed, fixed: writer.fixedElapsed)
-        if let reason = try writer.boundSideFiles() { warning = reason }
-        if let length = pacing.pause(after: elapsed, isInUseByOthers: { (try? writer.isInUseByOthers()) ?? true }) {
+        warning = try writer.boundSideFiles() ?? warning
+        if let length = pacing.pause(after: elapsed, isInUseByOthers: { (try? writer.isInUseByOthers()) != false }) {
             pauses.wait(length)
         }
         _ = try pauses.waitForStore(writer)

@@ -21,6 +21,8 @@ package struct PendingPattern {
     /// The folder before the pattern's first wildcard.
     let root: String
     private let parts: [String]
+    /// The pattern of the name; empty: the pattern is of the root alone.
+    private var name: String { parts.suffix(1).joined() }
     private let baseFolder: String
     /// The store and the ledger. They must never be opened and closed outside their own connection.
     private let databases: [String]
@@ -40,7 +42,7 @@ package struct PendingPattern {
         var files: [File] = []
         var problems: [String] = []
         for (folder, shown) in folders(&problems) {
-            for name in Self.names(in: folder, matching: parts.last ?? "") where canBeTaken(name, in: folder) {
+            for name in Self.names(in: folder, matching: self.name) where canBeTaken(name, in: folder) {
                 let file = File(folder: folder, name: name, displayName: display("\(shown)/\(name)"))
                 var status = stat()
                 guard lstat(file.path, &status) == 0 else { continue }
@@ -63,7 +65,7 @@ package struct PendingPattern {
 
     /// Whether a file would be imported as a pending file.
     package func takes(_ place: FilePlace) -> Bool {
-        fnmatch(parts.last ?? "", place.name, FNM_PERIOD) == 0 && canBeTaken(place.name, in: place.folder)
+        fnmatch(name, place.name, FNM_PERIOD) == 0 && canBeTaken(place.name, in: place.folder)
             && realFolders().contains(place.folder)
     }
 
@@ -95,7 +97,7 @@ package struct PendingPattern {
                         return nil
                     }
                     let shown = "\(parent.shown)/\(name)"
-                    guard real.hasPrefix(realRoot == "/" ? "/" : realRoot + "/") else {
+                    guard real.hasPrefix(FilePlace.path("", in: realRoot)) else {
                         problems.append("\(display(shown)): refusing to follow a symbolic link out of \(display(root))")
                         return nil
                     }

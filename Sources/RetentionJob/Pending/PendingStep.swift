@@ -89,7 +89,7 @@ final class PendingStep {
             case .complete:
                 report.files += 1
                 log(file, entity, work.counts)
-                if writer != nil { try moveToDone(file, bytes) }
+                if let writer { try moveToDone(file, bytes, writer) }
             }
         } catch let problem as FileProblem {
             report(problem: "\(file.displayName): \(problem.reason)")
@@ -163,8 +163,9 @@ final class PendingStep {
         return reader
     }
 
-    private func moveToDone(_ file: PendingPattern.File, _ bytes: PendingFile) throws {
-        guard let writer else { return }
+    private func moveToDone(
+        _ file: PendingPattern.File, _ bytes: PendingFile, _ writer: any RetentionWriter
+    ) throws {
         guard bytes.isUnchanged() else { return wait(file, "changed after its rows were saved, and stays") }
         try FolderEntry.move(file, toFolder: PendingFile.doneFolder)
         try TakenFiles.remove(path: file.path, from: writer)
@@ -180,11 +181,11 @@ final class PendingStep {
     private func finish(_ file: PendingPattern.File, _ bytes: PendingFile, _ entry: TakenFiles.Entry) throws {
         report.files += 1
         logger.info("pending file was imported before", metadata: ["file": "\(file.displayName)"])
-        guard writer != nil else { return }
+        guard let writer else { return }
         // The run that wrote the bad lines may have died before their file got its final name.
         if entry.rejectedBytes > 0, RejectedFile.isWaiting(for: file) {
             try RejectedFile(for: file, committedBytes: entry.rejectedBytes).publish()
         }
-        try moveToDone(file, bytes)
+        try moveToDone(file, bytes, writer)
     }
 }

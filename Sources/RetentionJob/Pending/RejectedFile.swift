@@ -97,7 +97,7 @@ final class RejectedFile {
     private func removeLeftOver() throws {
         let place = FilePlace(temporaryPath)
         guard place.facts != nil else { return }
-        guard place.facts?.isRegularFile ?? false, let bytes = place.firstBytes(Self.firstWords.utf8.count),
+        guard place.facts?.isRegularFile == true, let bytes = place.firstBytes(Self.firstWords.utf8.count),
             Self.firstWords.utf8.starts(with: bytes) || bytes.allSatisfy({ $0 == 0 })
         else {
             throw StoreError(

@@ -97,8 +97,9 @@ package struct BatchLoop {
 
     /// Reports the number of expired rows in the store.
     package mutating func didCount(residue: Int) {
-        guard case .counting(let reason) = state else { return }
-        state = .stopped(residue == 0 ? .finished : reason, residue: residue)
+        if case .counting(let reason) = state {
+            state = .stopped(residue == 0 ? .finished : reason, residue: residue)
+        }
     }
 }
 

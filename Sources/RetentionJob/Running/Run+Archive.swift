@@ -34,9 +34,10 @@ extension Run {
     func completeArchive() {
         guard let archivePath else { return }
         do {
-            guard var archive = try writer.completeArchive().map(RunReport.Archive.init) else { return }
-            if archive.sizeBytes != nil { archive.sha256 = try FileHash.sha256(ofFile: archive.path) }
-            report.archive = archive
+            if var archive = try writer.completeArchive().map(RunReport.Archive.init) {
+                if archive.sizeBytes != nil { archive.sha256 = try FileHash.sha256(ofFile: archive.path) }
+                report.archive = archive
+            }
         } catch {
             report.archive = RunReport.Archive(path: archivePath, rows: report.archivedCount ?? 0, isComplete: false)
             end(because: error)
@@ -49,8 +50,8 @@ extension Run {
             guard let difference = report.rules[index].done.archiveDifference else { continue }
             report.rules[index].outcome = .failed
             status.note(RunStatus.refused)
-            let earlier = report.rules[index].message.map { $0 + "; " } ?? ""
-            report.rules[index].message = "\(earlier)\(difference)"
+            report.rules[index].message =
+                [report.rules[index].message, difference].compactMap(\.self).joined(separator: "; ")
         }
     }
 

@@ -62,7 +62,7 @@ package final class RunLock {
             // `isHeld` takes a shared lock for some microseconds, which must not look like another run.
             var attemptsLeft = 3
             while flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
-                guard errno == EWOULDBLOCK || errno == EINTR else {
+                guard errno == EWOULDBLOCK else {
                     throw Failure.inputOutput(path: path, reason: String(systemError: errno))
                 }
                 attemptsLeft -= 1
@@ -96,9 +96,8 @@ package final class RunLock {
         if let obstacle = place.obstacle { throw .cannotCreate(path: path, reason: "it \(obstacle)") }
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
         // Without read permission this is unknown; a run must be able to write the file anyway.
-        guard descriptor >= 0 else { return }
         defer { close(descriptor) }
-        try requireLockFile(descriptor, path)
+        if descriptor >= 0 { try requireLockFile(descriptor, path) }
     }
 
     /// Throws unless this user may write what a run of a store writes beside its ledger and its archives: the store's file, the folder, in
@@ -125,9 +124,9 @@ package final class RunLock {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
         guard descriptor >= 0 else { return false }
         defer { close(descriptor) }
-        guard (try? requireLockFile(descriptor, path)) != nil else { return false }
         // A shared lock, so that two callers at once do not block each other. Closing the file releases it.
-        return flock(descriptor, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK
+        return (try? requireLockFile(descriptor, path)) != nil
+            && flock(descriptor, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK
     }
 
     deinit {
@@ -149,7 +148,6 @@ package final class RunLock {
     private static func openFailure(path: String) -> Failure {
         switch errno {
         case EACCES, EPERM, EROFS: .permission(path: path, reason: String(systemError: errno))
-        case EIO: .inputOutput(path: path, reason: String(systemError: errno))
         case ELOOP: .cannotCreate(path: path, reason: "a symbolic link is in its place")
         default: .cannotCreate(path: path, reason: String(systemError: errno))
         }
