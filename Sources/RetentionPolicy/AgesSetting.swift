@@ -17,6 +17,8 @@ package struct AgesSetting: Sendable {
     /// In file order, each a value, or the beginning of values with a star.
     package var ages: [(value: String, age: MaxAge)]
     package var source: Source?
+    /// Ages that values had by a table of the store; only of a former rule, and without ``source``.
+    package var former: [(value: StoreValue, age: MaxAge)] = []
     /// The age of all other rows, those without a value too; nil: each row needs an age of its own.
     package var standard: MaxAge?
 

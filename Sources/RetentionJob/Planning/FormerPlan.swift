@@ -70,15 +70,9 @@ extension Rule {
         setting.source = nil
         // A value that is known with two ages, because one of them waits, had the longer one.
         for rule in past.sorted(by: { $0.maxAge.isLonger(than: $1.maxAge) }) {
-            let texts = [rule.share].compactMap(\.self).flatMap(\.values).compactMap { value -> String? in
-                switch value {
-                case .text(let text): text
-                case .integer(let number): "\(number)"
-                default: nil
-                }
-            }
-            for text in texts where !setting.ages.contains(where: { $0.value == text }) {
-                setting.ages.append((text, rule.maxAge))
+            for value in [rule.share].compactMap(\.self).flatMap(\.values)
+            where !setting.former.contains(where: { $0.value == value }) {
+                setting.former.append((value, rule.maxAge))
             }
         }
         // What had no age was not deleted.

@@ -22,6 +22,7 @@ extension Policy {
             }
             var ages = AgeList(attribute, setting.ages)
             if let source = setting.source { try ages.read(source, of: setting, in: reader) }
+            ages.add(setting.former)
             let parts = ages.shares(standard: setting.standard)
             guard parts.count <= AgeList.mostAges else {
                 throw reader.unsupported(
@@ -70,6 +71,12 @@ private struct AgeList {
         }
     }
 
+    /// Adds ages of values that the policy does not name.
+    mutating func add(_ former: [(value: StoreValue, age: MaxAge)]) {
+        let named = Set(ages.flatMap(\.forms))
+        ages += former.filter { !named.contains($0.value) }.map { ($0.value, [$0.value], $0.age) }
+    }
+
     /// Adds the ages that a table of the store has. Values that the policy names keep the age of the policy.
     mutating func read(
         _ source: AgesSetting.Source, of setting: AgesSetting, in reader: any RetentionReader
@@ -86,6 +93,10 @@ private struct AgeList {
         let rows = try reader.fetch(StoreFetchRequest(entity: table.name), attributes: [source.key, source.age])
         for row in rows where !row[0].isNull && !named.contains(row[0]) {
             if row[1].isNull, setting.standard != nil { continue }
+            if case .blob = row[0] {
+                throw reader.unsupported(
+                    "\(table.name).\(source.key) has \(SafeText.example(row[0])): only a text or a number has an age")
+            }
             if case .text(let key) = row[0], key.hasPrefix(" ") || key.hasSuffix(" ") {
                 throw reader.unsupported(
                     "\(table.name).\(source.key) has \(SafeText.example(row[0])), with a blank at an end, and values are compared as they "
