@@ -161,9 +161,14 @@ package struct HoldPlan: Sendable {
     ) throws(StoreError) -> [DateAttribute] {
         var found: [DateAttribute] = []
         for rule in policy.rules {
-            guard let own = try reader.entity(named: rule.entity), let date = rule.date(zone: policy.timezone),
-                entity.attribute(named: date.name) != nil, !found.contains(date)
+            guard let date = rule.date(zone: policy.timezone), entity.attribute(named: date.name) != nil,
+                !found.contains(date)
             else { continue }
+            guard let own = try reader.entity(named: rule.entity) else {
+                // No run has made these candles yet.
+                if rule.entity.folded == entity.name.folded { found.append(date) }
+                continue
+            }
             // Sub-entities inherit attributes, and so do the parts of a table that are tables themselves.
             let isOwn =
                 try entity.model != nil
@@ -193,12 +198,13 @@ package struct HoldPlan: Sendable {
         func refusal(_ reason: String, instead: String) -> Refusal {
             Refusal(unacceptable: .holdUnusable, of: rule.entity, reason, instead: instead)
         }
-        if let setting = rule.rollup, let target = try reader.entity(named: setting.target) {
-            for found in inForce where found.rows.entity == target.name {
+        if let setting = rule.rollup {
+            let target = try reader.entity(named: setting.target)?.name ?? setting.target
+            for found in inForce where found.rows.entity == target {
                 let others = Set(found.rows.rows.allAttributeNames.map(\.folded)).subtracting(setting.key.map(\.folded))
                 guard let name = others.min() else { continue }
                 return refusal(
-                    "the hold '\(found.hold.name)' keeps candles of \(target.name) by \(name), which the rule may change",
+                    "the hold '\(found.hold.name)' keeps candles of \(target) by \(name), which the rule may change",
                     instead: "hold candles by \(setting.key.joined(separator: ", ")) only")
             }
         }
