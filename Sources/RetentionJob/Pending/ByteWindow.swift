@@ -33,13 +33,15 @@ struct ByteWindow {
         return true
     }
 
-    /// Skips a byte order mark at the beginning of the file, and releases the bytes before the head if there are many.
-    mutating func beginRecord() throws {
+    /// Skips a byte order mark at the beginning of the file, and releases the bytes before the head if there are many; false: no byte is left.
+    mutating func beginRecord() throws -> Bool {
         if head == 0, base == 0, try holds(2), bytes.starts(with: [0xEF, 0xBB, 0xBF]) { head = 3 }
-        guard head >= Self.portionSize else { return }
-        base += Int64(head)
-        bytes.removeFirst(head)
-        head = 0
+        if head >= Self.portionSize {
+            base += Int64(head)
+            bytes.removeFirst(head)
+            head = 0
+        }
+        return try holds(head)
     }
 
     /// The index of the line feed at or after an index, or of the end of the file; nil if it is more than ``recordLimit`` bytes from the

@@ -22,13 +22,13 @@ struct CSVReader: PendingRecordReader {
     init(_ file: PendingFile) { window = ByteWindow(file) }
 
     mutating func next() throws -> PendingRecord? {
-        repeat { try window.beginRecord() } while try skipEmptyLine()
-        guard try window.holds(window.head) else { return nil }
-        return try readRecord()
+        while try window.beginRecord() {
+            if try !skipEmptyLine() { return try readRecord() }
+        }
+        return nil
     }
 
     private mutating func skipEmptyLine() throws -> Bool {
-        guard try window.holds(window.head) else { return false }
         var index = window.head
         if window.bytes[index] == .carriageReturn, try window.holds(index + 1) { index += 1 }
         guard window.bytes[index] == .lineFeed else { return false }

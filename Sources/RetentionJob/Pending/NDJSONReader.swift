@@ -10,9 +10,7 @@ struct NDJSONReader: PendingRecordReader {
     init(_ file: PendingFile) { window = ByteWindow(file) }
 
     mutating func next() throws -> PendingRecord? {
-        while true {
-            try window.beginRecord()
-            guard try window.holds(window.head) else { return nil }
+        while try window.beginRecord() {
             line += 1
             let start = window.head
             let startOffset = window.offset(of: start)
@@ -29,6 +27,7 @@ struct NDJSONReader: PendingRecordReader {
             return PendingRecord(
                 line: line, bytes: startOffset..<window.offset(of: window.head), content: Self.content(bytes))
         }
+        return nil
     }
 
     private static func content(_ bytes: ArraySlice<UInt8>) -> PendingRecord.Content {

@@ -25,6 +25,7 @@ import Testing
         ("12345678901234567890123", nil), ("1.5", nil), ("1.0", nil), ("1e3", nil), ("-2.5E-1", nil), ("1e999", nil),
         ("true", .integer(1)), ("false", .integer(0)), ("null", .null), ("\"\"", .text("")),
         ("\"x\\n\\\"\\\\\\/\\t\\u00e9\\ud83e\\udd47\"", .text("x\n\"\\/\té🥇")), (" \t\"a\" ", .text("a")),
+        ("\"x\\b\\fy\\rz\"", .text("x\u{8}\u{c}y\rz")),
     ]
 
     @Test(arguments: values) func readsFlatValues(json: String, expected: StoreValue?) throws {
@@ -40,6 +41,7 @@ import Testing
         ("{\"a\":1,}", "broken JSON: a name in quotes is expected"),
         ("{a:1}", "broken JSON: a name in quotes is expected"),
         ("{\"a\" 1}", "broken JSON: a colon is expected after a name"),
+        ("{\"a\":", "broken JSON: a value is expected"),
         ("{\"a\":}", "broken JSON: a value is expected"), ("{\"a\":01}", "broken JSON: a number with a leading zero"),
         ("{\"a\":+1}", "broken JSON: a value is expected"), ("{\"a\":1.}", "broken JSON: a value is expected"),
         ("{\"a\":NaN}", "broken JSON: a value is expected"), ("{\"a\":tru}", "broken JSON: an unknown word"),
@@ -48,6 +50,8 @@ import Testing
         ("{\"a\":\"\\x\"}", "broken JSON: an unknown escape"),
         ("{\"a\":\"\\ud800\"}", "broken JSON: half a surrogate pair"),
         ("{\"a\":\"\\udc00\\ud800\"}", "broken JSON: half a surrogate pair"),
+        ("{\"a\":\"\\ud800\\n\"}", "broken JSON: half a surrogate pair"),
+        ("{\"a\":\"\\ud800\\u0041\"}", "broken JSON: half a surrogate pair"),
         ("{\"a\":\"\\u12\"}", "broken JSON: four hexadecimal digits are expected"),
         ("{\"a\":\"\t\"}", "broken JSON: a control character in a string"), ("{\"a\":\"\\u0000\"}", "a NUL byte"),
         ("{\"a\":\"\0\"}", "a NUL byte"), ("{", "broken JSON: a name in quotes is expected"),

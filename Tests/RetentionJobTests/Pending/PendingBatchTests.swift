@@ -49,6 +49,24 @@ struct PendingBatchTests {
         try expectAllOnce(more)
     }
 
+    @Test func aRunThatIsStoppedAnywhereIsContinued() throws {
+        // So long that the run asks while it takes the hash, too.
+        let long = String(repeating: "x", count: 17 << 20)
+        try fixture.folder.write("pending/a.csv", Self.text + long + "\n")
+        var (most, isInterrupted) = (0, true)
+        while isInterrupted {
+            var asked = 0
+            isInterrupted = try fixture.save(mayContinue: {
+                asked += 1
+                return asked <= most
+            }).isInterrupted
+            most += 1
+        }
+        #expect(try fixture.dates() == Self.good)
+        #expect(fixture.pendingFiles() == ["a.csv.rejected", "done/a.csv"])
+        #expect(try !fixture.hasTakenRecord())
+    }
+
     @Test(arguments: 1...9) func aDeadRunIsContinued(commit: Int) throws {
         for before in [true, false] {
             let tests = try PendingBatchTests()

@@ -48,5 +48,7 @@ struct FiguresTests {
         #expect(Figures.bytes(1023) == "1023 bytes")
         #expect(Figures.bytes(1024) == "1.0 KiB")
         #expect(Figures.bytes(12_900_000) == "12.3 MiB")
+        // A file may have become smaller.
+        #expect(Figures.bytes(-1536) == "-1.5 KiB")
     }
 }
