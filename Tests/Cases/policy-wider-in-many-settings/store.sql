@@ -1,0 +1,2 @@
+CREATE TABLE price(id INTEGER PRIMARY KEY, symbol TEXT, kind TEXT, ts INTEGER);
+INSERT INTO price VALUES (1, 'A', 'x', 1735689600), (2, 'A', 'x', 1740787200), (3, 'A', 'x', 1743379200), (4, 'B', 'y', 1735689600);
