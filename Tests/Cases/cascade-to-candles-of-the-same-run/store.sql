@@ -1,0 +1,6 @@
+PRAGMA foreign_keys = ON;
+CREATE TABLE metal(symbol TEXT PRIMARY KEY, at INTEGER);
+INSERT INTO metal VALUES ('GOLD', 1743379200), ('LEAD', 1735689600);
+CREATE TABLE tick(id INTEGER PRIMARY KEY, symbol TEXT, price REAL, at INTEGER);
+INSERT INTO tick VALUES (1, 'GOLD', 1, 1735689600), (2, 'LEAD', 2, 1735689600), (3, 'GOLD', 3, 1743379200);
+CREATE TABLE candle(time INTEGER NOT NULL, symbol TEXT NOT NULL REFERENCES metal(symbol) ON DELETE CASCADE, open REAL, high REAL, low REAL, close REAL, volume INTEGER, count INTEGER, open_time INTEGER, close_time INTEGER, price_volume REAL, PRIMARY KEY (symbol, time));
