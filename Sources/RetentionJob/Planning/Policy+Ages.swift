@@ -42,8 +42,7 @@ extension Policy {
                 problems += part.thinMistakes(with: age, zone: timezone)
                 return part
             }
-        } catch {
-            guard error.kind == .unsupported else { throw error }
+        } catch  where error.kind == .unsupported {
             problems.append(Diagnostic(at: rule.marks.value("max_age"), error.message))
             return [rule]
         }

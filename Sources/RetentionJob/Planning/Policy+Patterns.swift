@@ -15,8 +15,9 @@ extension Policy {
         for rule in rules {
             let found = try reader.entity(named: rule.entity)
             if let pattern = EntityPattern(rule.entity), found == nil {
-                if names == nil { names = try reader.entityNames().filter { !named.contains($0.folded) } }
-                policy.rules += try members(of: rule, pattern, among: names ?? [], reader, &policy.problems)
+                let all = if let names { names } else { try reader.entityNames().filter { !named.contains($0.folded) } }
+                policy.rules += try members(of: rule, pattern, among: all, reader, &policy.problems)
+                names = all
             } else if !rule.skipsMissing || candles.contains(rule.entity.folded) || found.map({ rule.fits($0) }) == true
             {
                 policy.rules += try shares(of: rule, in: reader, &policy.problems)

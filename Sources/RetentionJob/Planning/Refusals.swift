@@ -159,8 +159,8 @@ package struct Refusals {
                 remedy: "restore the ledger, or name it in 'ledger'; if it is lost, pass --accept policy_widened once")
         }
         let past =
-            widened.run.map { run in
-                " than in run \(run)" + (widened.ended.map { " of \(Figures.instant($0.toSecond))" } ?? "")
+            widened.run.flatMap { run in
+                widened.ended.map { " than in run \(run) of \(Figures.instant($0.toSecond))" }
             }
             ?? ""
         return Refusal(

@@ -55,7 +55,7 @@ package struct RunSetup {
         var report = RunReport(
             runID: runID, mode: mode, asOf: asOf, started: clock(), config: policy.file.path,
             configSHA256: policy.file.sha256, store: policy.store.written, engine: engine)
-        if policy.isOneOfMany { report.storeOption = ["--store", policy.store.kind.file ?? policy.store.written] }
+        if policy.isOneOfMany, let file = policy.store.kind.file { report.storeOption = ["--store", file] }
         report.hasPendingSources = !policy.pending.isEmpty
         (report.hasArchive, report.hasLedger) = (policy.archive != nil, policy.ledger != .none)
         report.planSHA256 = planSHA256
