@@ -35,6 +35,13 @@ extension PostgresDatabase {
     /// The partitions of a table on all levels, in order of creation.
     func partitions(of table: PostgresTable) throws -> Partitions {
         if let known = catalog.partitions?[table.oid] { return known }
+        let partitions = try readPartitions(of: table)
+        catalog.partitions?[table.oid] = partitions
+        return partitions
+    }
+
+    /// The partitions of a table as they are now.
+    func readPartitions(of table: PostgresTable) throws -> Partitions {
         let value = "(?:''((?:[^'']|'''')*)''|(-?[0-9.]+))"
         let found = try rows(
             """
@@ -62,9 +69,7 @@ extension PostgresDatabase {
                 parent: try row.int("parent"), bounds: try row.bounds(),
                 rangeColumn: try row.optionalText("range_column"))
         }
-        let partitions = Partitions(table, all)
-        catalog.partitions?[table.oid] = partitions
-        return partitions
+        return Partitions(table, all)
     }
 }
 

@@ -134,6 +134,9 @@ struct PartitionDrop {
             try lock([list], table.isDistributed ? "ACCESS EXCLUSIVE" : "EXCLUSIVE")
             guard try session.guards(of: table)?.dropObstacle == nil else { return nil }
             try session.requireSchema(of: [table], since: "the plan was made: nothing is dropped")
+            // While the locks were waited for, a partition may have been detached, and another table may have got its name.
+            let now = Set(try session.readPartitions(of: table).all)
+            guard parts.allSatisfy(now.contains) else { return nil }
             let rowCount = try session.countTogether(parts, of: table)
             try lock(parents, "ACCESS EXCLUSIVE")
             try session.execute("DROP TABLE \(list)")

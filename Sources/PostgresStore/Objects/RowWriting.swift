@@ -38,11 +38,21 @@ extension PostgresDatabase {
         let columns = keys.indices.map { "c\($0)" }
         let values = zip(columns, attributes).map { column, attribute in
             let isLocal = [.timestamp, .date].contains(scope.table.type(attribute))
-            return "\(column)\(isLocal ? "::timestamptz" : "")::\(attribute.declaredType)"
+            return "\(column)\(isLocal ? "::timestamptz" : "")::\(Self.typeOfAnyLength(attribute.declaredType))"
         }
         return start + "\(names.standardList) SELECT \(values.joined(separator: ", ")) FROM unnest("
             + .joined(lists, by: ", ")
             + ") WITH ORDINALITY AS listed (\(columns.joined(separator: ", ")), place) ORDER BY place" + conflict
+    }
+
+    /// A type without its length. A cast to a length cuts what is longer; an insert refuses it.
+    private static func typeOfAnyLength(_ type: String) -> String {
+        let plain = type.replacing(#/\([0-9, ]+\)/#, with: "")
+        for (fixed, any) in [("character", "bpchar"), ("bit", "varbit")]
+        where plain == fixed || plain.hasPrefix(fixed + "[") {
+            return any + plain.dropFirst(fixed.count)
+        }
+        return plain
     }
 
     private static func text(_ value: StoreValue, _ type: ColumnType) -> String? {
