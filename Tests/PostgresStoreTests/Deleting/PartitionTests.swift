@@ -125,6 +125,34 @@ struct PartitionTests {
         #expect(try database.reader().survey(Self.request()).notes.isEmpty)
     }
 
+    /// While the drop waits for a lock, a partition is detached, and a new one with later rows gets its name.
+    @Test func aPartitionWithTheNameOfAnotherStays() throws {
+        let database = try TestDatabase(Self.months())
+        let writer = try database.writer()
+        let plan = try writer.findings(Self.request())
+        #expect(plan.method == .partitions && plan.survey.expiredCount == 1632)
+        nonisolated(unsafe) let (holder, other) = (try database.connection(), try database.connection())
+        try holder.execute("BEGIN")
+        try holder.execute("LOCK TABLE q_01 IN ROW EXCLUSIVE MODE")
+        let isOver = DispatchSemaphore(value: 0)
+        Thread {
+            defer { isOver.signal() }
+            guard database.hasWaiter() else { return }
+            for statement in [
+                "ALTER TABLE q DETACH PARTITION q_02", "ALTER TABLE q_02 RENAME TO former",
+                "CREATE TABLE q_02 PARTITION OF q FOR VALUES FROM ('2026-05-01') TO ('2026-06-01')",
+                "INSERT INTO q (at) VALUES ('2026-05-02')",
+            ] as [SQLFragment] {
+                _ = try? other.execute(statement)
+            }
+            try? holder.execute("ROLLBACK")
+        }.start()
+        let execution = try Laws.carryOut(Self.request(), method: "partitions", batchRows: 100, on: writer)
+        isOver.wait()
+        #expect(execution.total.deletedCount == 1632 - 672)
+        #expect(try database.run("SELECT (SELECT count(*) FROM former), (SELECT count(*) FROM q_02)") == ["672|1"])
+    }
+
     @Test func theDefaultPartitionStays() throws {
         let database = try TestDatabase(
             Self.months("CREATE TABLE q_rest PARTITION OF q DEFAULT; INSERT INTO q (at) VALUES ('2025-06-01'), (NULL);")
