@@ -1,5 +1,12 @@
 import PriceStore
 
+/// A row as it was last read, with its values in the order of the shape.
+struct ReadRow {
+    let id: ObjectID
+    let shape: EntityShape
+    let values: [StoreValue]
+}
+
 /// An entity and the positions of its attributes in a row's values.
 final class EntityShape {
     let entity: Entity
@@ -12,9 +19,8 @@ final class EntityShape {
         self.entity = entity
         names = entity.attributes.map(\.name)
         let numbered = zip(names, names.indices)
-        places = Dictionary(numbered, uniquingKeysWith: { first, _ in first })
-        placesWithoutCase = Dictionary(
-            numbered.map { ($0.folded, $1) }, uniquingKeysWith: { first, _ in first })
+        places = Dictionary(firstOf: numbered)
+        placesWithoutCase = Dictionary(firstOf: numbered.map { ($0.folded, $1) })
     }
 
     func place(of name: String) -> Int? { places[name] ?? placesWithoutCase[name.folded] }

@@ -61,23 +61,24 @@ extension ChangeSet {
     /// An exception is a row whose key was deleted and inserted again. It is named as deleted and as inserted, because it is another row
     /// now.
     public init(_ history: [HistoryTransaction]) {
-        var fates: [ObjectID: (wasInserted: Bool, wasDeleted: Bool, isThere: Bool)] = [:]
-        var order: [ObjectID] = []
+        var places: [ObjectID: Int] = [:]
+        var fates: [(id: ObjectID, wasInserted: Bool, wasDeleted: Bool, isThere: Bool)] = []
         for change in history.lazy.flatMap(\.changes) {
-            var fate = fates[change.objectID] ?? (false, false, true)
-            if fates[change.objectID] == nil { order.append(change.objectID) }
-            switch change.kind {
-            case .insert: fate = (true, fate.wasDeleted, true)
-            case .update: break
-            case .delete: fate = (fate.wasInserted, true, false)
+            let place = places[change.objectID] ?? fates.count
+            if place == fates.count {
+                places[change.objectID] = place
+                fates.append((change.objectID, wasInserted: false, wasDeleted: false, isThere: true))
             }
-            fates[change.objectID] = fate
+            switch change.kind {
+            case .insert: (fates[place].wasInserted, fates[place].isThere) = (true, true)
+            case .update: break
+            case .delete: (fates[place].wasDeleted, fates[place].isThere) = (true, false)
+            }
         }
         self.init()
-        for id in order {
-            guard let fate = fates[id] else { continue }
-            if fate.wasDeleted { deleted.append(id) }
-            if fate.isThere { if fate.wasInserted { inserted.append(id) } else { updated.append(id) } }
+        for fate in fates {
+            if fate.wasDeleted { deleted.append(fate.id) }
+            if fate.isThere { if fate.wasInserted { inserted.append(fate.id) } else { updated.append(fate.id) } }
         }
     }
 }

@@ -39,9 +39,8 @@ public final class ManagedObject {
 
     weak var context: StoreContext?
     var state: State
-    /// The row's values when it was last read, in the order of ``shape``; nil: they were not read yet.
-    var snapshot: [StoreValue]?
-    var shape: EntityShape?
+    /// The row when it was last read; nil: it was not read yet.
+    var read: ReadRow?
     /// The object's index in its context's list of changed objects.
     var place = 0
 
@@ -76,7 +75,7 @@ public final class ManagedObject {
 
     /// Whether the row's values are not in memory. They are then read from the store when needed. Objects are faults after
     /// ``StoreContext/object(with:)``, after a save, and after a merge that names them.
-    public var isFault: Bool { state == .saved && snapshot == nil }
+    public var isFault: Bool { state == .saved && read == nil }
 
     /// The value of an attribute: the value that the program set, otherwise the value in the store. In a new object it is NULL if no value
     /// was set.
@@ -91,9 +90,9 @@ public final class ManagedObject {
                 ?? .null
         }
         if !changedValues.isEmpty, let value = changedValues[attribute] { return value }
-        let (shape, snapshot) = try context.values(of: self)
-        guard let place = shape.place(of: attribute) else { throw error(.unknownAttribute, attribute) }
-        return changedValues[shape.names[place]] ?? snapshot[place]
+        let read = try context.values(of: self)
+        let place = try place(of: attribute, read.shape)
+        return changedValues[read.shape.names[place]] ?? read.values[place]
     }
 
     /// The value of an attribute, as ``value(for:)`` returns it.
@@ -115,14 +114,15 @@ public final class ManagedObject {
             }
             changedValues[found.name] = value
         } else {
-            let (shape, snapshot) = try context.values(of: self)
-            guard let place = shape.place(of: attribute) else { throw error(.unknownAttribute, attribute) }
-            let found = shape.entity.attributes[place]
-            guard !found.isGenerated, !shape.entity.primaryKey.contains(found.name) else {
+            let read = try context.values(of: self)
+            let place = try place(of: attribute, read.shape)
+            let entity = read.shape.entity
+            let found = entity.attributes[place]
+            guard !found.isGenerated, !entity.primaryKey.contains(found.name) else {
                 throw error(.readOnlyAttribute, found.name)
             }
             let wasUpdated = isUpdated
-            changedValues[found.name] = value == snapshot[place] ? nil : value
+            changedValues[found.name] = value == read.values[place] ? nil : value
             if wasUpdated, !isUpdated { context.updated.remove(self) }
             if isUpdated, !wasUpdated { context.updated.append(self) }
         }
@@ -137,8 +137,12 @@ public final class ManagedObject {
     }
 
     func attribute(_ name: String, _ shape: EntityShape) throws -> Attribute {
-        guard let place = shape.place(of: name) else { throw error(.unknownAttribute, name) }
-        return shape.entity.attributes[place]
+        shape.entity.attributes[try place(of: name, shape)]
+    }
+
+    private func place(of attribute: String, _ shape: EntityShape) throws -> Int {
+        guard let place = shape.place(of: attribute) else { throw error(.unknownAttribute, attribute) }
+        return place
     }
 
     func error(
@@ -149,8 +153,7 @@ public final class ManagedObject {
 
     func end(as state: State) {
         self.state = state
-        snapshot = nil
-        shape = nil
+        read = nil
         changedValues = [:]
     }
 }

@@ -7,10 +7,10 @@ struct SaveWork {
     private var conflicts: [MergeConflict] = []
     /// Objects to insert, to update with values, or to delete.
     private var inserts: [ManagedObject]
-    private var updates: [(ManagedObject, values: [String: StoreValue])] = []
+    private var updates: [(ManagedObject, read: ReadRow, values: [String: StoreValue])] = []
     private var deletes: [ManagedObject] = []
     /// Objects whose row another connection deleted and that are inserted again.
-    private var insertsAgain: [ManagedObject] = []
+    private var insertsAgain: [(ManagedObject, read: ReadRow)] = []
 
     /// Objects that are now rows, with their IDs.
     private(set) var inserted: [(ManagedObject, ObjectID)] = []
@@ -27,14 +27,17 @@ struct SaveWork {
     }
 
     mutating func run() throws {
-        try decide(context.updated.objects)
-        try decide(context.deleted.objects)
+        try compare(context.updated.objects.map { ($0, try context.values(of: $0)) })
+        // Of a row that was never read there is nothing to compare.
+        let marked = context.deleted.objects
+        deletes += marked.filter { $0.read == nil }
+        try compare(marked.compactMap { object in object.read.map { (object, $0) } })
         try throwConflicts()
         for object in try ordered(inserts, referringFirst: false) {
             inserted.append((object, try writer.insertObject(entity: object.entity, values: object.changedValues)))
         }
-        for object in insertsAgain { try insertAgain(object) }
-        for (object, values) in updates { try update(object, values) }
+        for (object, read) in insertsAgain { try insertAgain(object, read) }
+        for (object, read, values) in updates { try update(object, read, values) }
         try throwConflicts()
         try delete(try ordered(deletes, referringFirst: true))
     }
@@ -45,111 +48,102 @@ struct SaveWork {
 
     /// Compares objects with their rows and decides what to do with them. The transaction already holds the write lock, so what is read
     /// here stays the same until it ends.
-    private mutating func decide(_ objects: [ManagedObject]) throws {
-        var byEntity: [String: [ManagedObject]] = [:]
-        for object in objects {
-            if object.snapshot == nil {
-                // The row was never read, so there is nothing to compare.
-                if object.state == .markedDeleted { deletes.append(object) } else { addUpdate(object) }
-            } else {
-                byEntity[object.entity, default: []].append(object)
-            }
-        }
+    private mutating func compare(_ objects: [(ManagedObject, read: ReadRow)]) throws {
+        let byEntity = Dictionary(grouping: objects, by: \.0.entity)
         for (entity, objects) in byEntity.sorted(by: { $0.key < $1.key }) {
-            try compare(objects, try context.shape(entity))
-        }
-    }
-
-    private mutating func compare(_ objects: [ManagedObject], _ shape: EntityShape) throws {
-        let names = shape.names
-        let rows = try context.rows(objects.compactMap(\.objectID), of: shape.entity.name, names)
-        for object in objects {
-            guard let id = object.objectID, let snapshot = object.snapshot else { continue }
-            let row = rows[id]
-            if row == snapshot {
-                if object.state == .markedDeleted { deletes.append(object) } else { addUpdate(object) }
-            } else if object.state == .markedDeleted {
-                decideDelete(object, row, names)
-            } else {
-                decideUpdate(object, row, names)
+            let shape = try context.shape(entity)
+            let rows = try context.rows(objects.map(\.read.id), of: shape.entity.name, shape.names)
+            for (object, read) in objects {
+                let row = rows[read.id]
+                if row == read.values {
+                    if object.state == .markedDeleted { deletes.append(object) } else { addUpdate(object, read) }
+                } else if object.state == .markedDeleted {
+                    decideDelete(object, read, row, shape.names)
+                } else {
+                    decideUpdate(object, read, row, shape.names)
+                }
             }
         }
     }
 
-    private mutating func addUpdate(_ object: ManagedObject) { updates.append((object, object.changedValues)) }
+    private mutating func addUpdate(_ object: ManagedObject, _ read: ReadRow) {
+        updates.append((object, read, object.changedValues))
+    }
 
     /// Decides about the delete of a row that differs from what the object read.
-    private mutating func decideDelete(_ object: ManagedObject, _ row: [StoreValue]?, _ names: [String]) {
+    private mutating func decideDelete(
+        _ object: ManagedObject, _ read: ReadRow, _ row: [StoreValue]?, _ names: [String]
+    ) {
         guard row != nil else {
             // Both deleted the row.
             deleted.append(object)
             return
         }
         switch context.mergePolicy {
-        case .error: addConflict(object, row, names)
+        case .error: addConflict(object, read, row, names)
         case .storeWins: kept.append(object)
         case .objectWins: deletes.append(object)
         }
     }
 
     /// Decides about the update of a row that differs from what the object read.
-    private mutating func decideUpdate(_ object: ManagedObject, _ row: [StoreValue]?, _ names: [String]) {
+    private mutating func decideUpdate(
+        _ object: ManagedObject, _ read: ReadRow, _ row: [StoreValue]?, _ names: [String]
+    ) {
         switch (context.mergePolicy, row) {
-        case (.error, _): addConflict(object, row, names)
+        case (.error, _): addConflict(object, read, row, names)
         case (.storeWins, nil): deleted.append(object)
-        case (.objectWins, nil): insertsAgain.append(object)
-        case (.objectWins, _): addUpdate(object)
+        case (.objectWins, nil): insertsAgain.append((object, read))
+        case (.objectWins, _): addUpdate(object, read)
         case (.storeWins, let row?):
             var values = object.changedValues
-            for (place, name) in names.enumerated() where row[place] != object.snapshot?[place] { values[name] = nil }
-            if values.isEmpty { kept.append(object) } else { updates.append((object, values)) }
+            for (place, name) in names.enumerated() where row[place] != read.values[place] { values[name] = nil }
+            if values.isEmpty { kept.append(object) } else { updates.append((object, read, values)) }
         }
     }
 
-    private mutating func addConflict(_ object: ManagedObject, _ row: [StoreValue]?, _ names: [String]) {
-        guard let id = object.objectID else { return }
+    private mutating func addConflict(
+        _ object: ManagedObject, _ read: ReadRow, _ row: [StoreValue]?, _ names: [String]
+    ) {
         func dictionary(_ values: [StoreValue]) -> [String: StoreValue] {
-            Dictionary(zip(names, values), uniquingKeysWith: { first, _ in first })
+            Dictionary(firstOf: zip(names, values))
         }
         conflicts.append(
             MergeConflict(
-                objectID: id, isDelete: object.state == .markedDeleted, changedValues: object.changedValues,
-                readValues: dictionary(object.snapshot ?? []), storeValues: row.map(dictionary)))
+                objectID: read.id, isDelete: object.state == .markedDeleted, changedValues: object.changedValues,
+                readValues: dictionary(read.values), storeValues: row.map(dictionary)))
     }
 
-    private mutating func insertAgain(_ object: ManagedObject) throws {
-        guard let shape = object.shape, let snapshot = object.snapshot else { return }
+    private mutating func insertAgain(_ object: ManagedObject, _ read: ReadRow) throws {
         var values: [String: StoreValue] = [:]
-        for (attribute, value) in zip(shape.entity.attributes, snapshot) where !attribute.isGenerated {
+        for (attribute, value) in zip(read.shape.entity.attributes, read.values) where !attribute.isGenerated {
             values[attribute.name] = object.changedValues[attribute.name] ?? value
         }
         inserted.append((object, try writer.insertObject(entity: object.entity, values: values)))
     }
 
-    private mutating func update(_ object: ManagedObject, _ values: [String: StoreValue]) throws {
-        guard let id = object.objectID else { return }
-        if try writer.updateObject(id, set: values, ifStill: [:]) {
+    private mutating func update(_ object: ManagedObject, _ read: ReadRow, _ values: [String: StoreValue]) throws {
+        if try writer.updateObject(read.id, set: values, ifStill: [:]) {
             updated.append(object)
         } else {
             // The row was deleted after the comparison, so a trigger of this save deleted it.
-            addConflict(object, nil, object.shape?.names ?? [])
+            addConflict(object, read, nil, read.shape.names)
         }
     }
 
     /// Deletes row by row. A row to which another one of the list still refers is tried again after that one.
     private mutating func delete(_ objects: [ManagedObject]) throws {
-        var waiting = objects
+        var waiting = objects.rows
         while !waiting.isEmpty {
-            var refused: [ManagedObject] = []
+            var refused: [(ManagedObject, id: ObjectID)] = []
             var refusal: StoreError?
-            for object in waiting {
-                guard let id = object.objectID else { continue }
+            for (object, id) in waiting {
                 do throws(StoreError) {
                     _ = try writer.deleteObject(id, ifStill: [:])
                     deleted.append(object)
                 } catch {
                     guard error.kind == .constraint else { throw error }
-                    refused.append(object)
+                    refused.append((object, id))
                     refusal = refusal ?? error
                 }
             }
@@ -159,24 +153,23 @@ struct SaveWork {
     }
 
     /// The relationships that forbid the deletes; nil: there is another reason.
-    private func validationError(_ objects: [ManagedObject]) throws -> ObjectValidationError? {
+    private func validationError(_ objects: [(ManagedObject, id: ObjectID)]) throws -> ObjectValidationError? {
         var failures: [ObjectValidationError.Failure] = []
-        for object in objects.prefix(100) {
-            guard let id = object.objectID else { continue }
+        for (object, id) in objects.prefix(100) {
             let entity = try context.shape(object.entity).entity
             for relationship in entity.incomingRelationships
             where relationship.deleteRule == .restrict || relationship.deleteRule == .noAction {
                 let row = StoreFetchRequest(entity: entity.name, predicate: .objectIDs([id]))
-                guard let key = try writer.fetch(row, attributes: relationship.destinationAttributes).first else {
-                    continue
+                for key in try writer.fetch(row, attributes: relationship.destinationAttributes) {
+                    let refers = zip(relationship.sourceAttributes, key).map { StorePredicate.compare($0, .equal, $1) }
+                    let rowCount = try writer.count(
+                        StoreFetchRequest(entity: relationship.source, predicate: .and(refers)))
+                    guard rowCount > 0 else { continue }
+                    failures.append(
+                        ObjectValidationError.Failure(
+                            entity: entity.name, attribute: relationship.destinationAttributes[0], objectID: id,
+                            reason: .stillReferenced(by: relationship, rowCount: rowCount)))
                 }
-                let refers = zip(relationship.sourceAttributes, key).map { StorePredicate.compare($0, .equal, $1) }
-                let rowCount = try writer.count(StoreFetchRequest(entity: relationship.source, predicate: .and(refers)))
-                guard rowCount > 0, let attribute = relationship.destinationAttributes.first else { continue }
-                failures.append(
-                    ObjectValidationError.Failure(
-                        entity: entity.name, attribute: attribute, objectID: id,
-                        reason: .stillReferenced(by: relationship, rowCount: rowCount)))
             }
         }
         return failures.isEmpty ? nil : ObjectValidationError(store: writer.name, failures: failures)
@@ -184,12 +177,8 @@ struct SaveWork {
 
     /// The objects in their order, but grouped by entity: entities that refer to others in the list come before them, or after them.
     private func ordered(_ objects: [ManagedObject], referringFirst: Bool) throws -> [ManagedObject] {
-        var byEntity: [String: [ManagedObject]] = [:]
-        var entities: [String] = []
-        for object in objects {
-            if byEntity[object.entity] == nil { entities.append(object.entity) }
-            byEntity[object.entity, default: []].append(object)
-        }
+        var known: Set<String> = []
+        let entities = objects.map(\.entity).filter { known.insert($0).inserted }
         guard entities.count > 1 else { return objects }
         var order: [String] = []
         var seen: Set<String> = []
@@ -204,6 +193,11 @@ struct SaveWork {
         }
         for entity in entities { try visit(entity) }
         if referringFirst { order.reverse() }
-        return order.flatMap { byEntity[$0] ?? [] }
+        return order.flatMap { entity in objects.filter { $0.entity == entity } }
     }
+}
+
+extension [ManagedObject] {
+    /// Those that are rows of the store, with their IDs.
+    var rows: [(ManagedObject, id: ObjectID)] { compactMap { object in object.objectID.map { (object, $0) } } }
 }

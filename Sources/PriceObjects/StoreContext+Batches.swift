@@ -58,7 +58,7 @@ extension BatchDeleteResult {
         deletedCount += other.deletedCount
         cascadedCount += other.cascadedCount
         nullifiedCount += other.nullifiedCount
-        deletedByTriggers.merge(other.deletedByTriggers, uniquingKeysWith: +)
+        for (table, count) in other.deletedByTriggers { deletedByTriggers[table, default: 0] += count }
         objectIDs += other.objectIDs
     }
 }

@@ -50,7 +50,7 @@ extension StoreContext {
         let suspects = changes.deleted.filter { id in
             guard let object = held(id) else { return false }
             // Without the values that were read, a save could not detect that the row is now another one.
-            return object.state != .markedDeleted || object.snapshot != nil
+            return object.state != .markedDeleted || object.read != nil
         }
         guard !suspects.isEmpty else { return changes }
         let there = try rowsThatAreThere(suspects)

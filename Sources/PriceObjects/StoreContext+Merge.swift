@@ -109,9 +109,7 @@ extension StoreContext {
     /// - Throws: ``ManagedObjectError`` if the object belongs to another context or to none; `StoreError` if the row cannot be read.
     public func refresh(_ object: ManagedObject, mergeChanges: Bool) throws {
         if object.state == .inserted || object.state == .deleted { return }
-        guard object.state != .detached, object.context === self else {
-            throw object.error(object.state == .detached || object.context == nil ? .detached : .otherContext)
-        }
+        try requireOwn(object)
         if !mergeChanges {
             updated.remove(object)
             deleted.remove(object)
@@ -128,12 +126,11 @@ extension StoreContext {
         var deleted: [ObjectID] = []
         for (entity, objects) in Dictionary(grouping: objects, by: \.entity) {
             let shape = try shape(entity)
-            let rows = try rows(objects.compactMap(\.objectID), of: entity, shape.names)
-            for object in objects {
-                guard let id = object.objectID else { continue }
+            let known = objects.rows
+            let rows = try rows(known.map(\.id), of: entity, shape.names)
+            for (object, id) in known {
                 if let row = rows[id] {
-                    object.shape = shape
-                    object.snapshot = row
+                    object.read = ReadRow(id: id, shape: shape, values: row)
                 } else {
                     forget(object)
                     deleted.append(id)
@@ -146,7 +143,7 @@ extension StoreContext {
     /// The values of the rows that exist, of those given, with one statement for each 500.
     func rows(_ ids: [ObjectID], of entity: String, _ names: [String]) throws(StoreError) -> [ObjectID: [StoreValue]] {
         var rows: [ObjectID: [StoreValue]] = [:]
-        var rest = ids[...]
+        var rest = ArraySlice(ids)
         while !rest.isEmpty {
             let request = StoreFetchRequest(entity: entity, predicate: .objectIDs(Array(rest.prefix(500))))
             for row in try inserter.fetchRows(request, attributes: names) { rows[row.objectID] = row.values }
@@ -163,11 +160,9 @@ extension StoreContext {
         if let reached, reached.isEmpty { return [] }
         var refreshed: [ObjectID] = []
         for object in registry.objects where object.state == .saved && object.changedValues.isEmpty {
-            guard object.snapshot != nil, let id = object.objectID,
-                reached?.contains(object.entity.folded) ?? true
-            else { continue }
+            guard let read = object.read, reached?.contains(object.entity.folded) != false else { continue }
             becomeFault(object)
-            refreshed.append(id)
+            refreshed.append(read.id)
         }
         return refreshed
     }

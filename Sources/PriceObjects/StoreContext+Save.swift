@@ -55,8 +55,7 @@ extension StoreContext {
             }
         }
         try updated.forEach { object in
-            let shape = try object.shape ?? shape(object.entity)
-            for attribute in shape.entity.attributes
+            for attribute in try values(of: object).shape.entity.attributes
             where attribute.isRequired && object.changedValues[attribute.name]?.isNull == true {
                 try fail(object, attribute.name, .valueMissing)
             }
@@ -104,8 +103,5 @@ extension StoreContext {
         return changes
     }
 
-    func becomeFault(_ object: ManagedObject) {
-        object.snapshot = nil
-        object.shape = nil
-    }
+    func becomeFault(_ object: ManagedObject) { object.read = nil }
 }

@@ -87,8 +87,7 @@ public final class StoreContext {
             objects.append(object)
             guard object.changedValues.isEmpty else { continue }
             if object.entity == shape.entity.name {
-                object.snapshot = row.values
-                object.shape = shape
+                object.read = ReadRow(id: row.objectID, shape: shape, values: row.values)
             } else {
                 ofSubentities.append(object)
             }
@@ -131,14 +130,8 @@ public final class StoreContext {
     ///
     /// - Throws: ``ManagedObjectError`` if the object belongs to another context or to none.
     public func delete(_ object: ManagedObject) throws {
-        switch object.state {
-        case .markedDeleted, .deleted: return
-        case .detached: throw object.error(.detached)
-        case .inserted, .saved: break
-        }
-        guard object.context === self else {
-            throw object.error(object.context == nil ? .detached : .otherContext)
-        }
+        if object.isDeleted { return }
+        try requireOwn(object)
         if object.isInserted {
             inserted.remove(object)
             object.end(as: .deleted)
@@ -148,6 +141,11 @@ public final class StoreContext {
             deleted.append(object)
         }
         notifyEdit(of: object)
+    }
+
+    func requireOwn(_ object: ManagedObject) throws(ManagedObjectError) {
+        guard object.state != .detached, let context = object.context else { throw object.error(.detached) }
+        guard context === self else { throw object.error(.otherContext) }
     }
 
     /// Releases all objects and discards all unsaved changes. Objects that the program still holds belong to no context, and every access
@@ -203,8 +201,8 @@ extension StoreContext {
     }
 
     /// A saved object's values, read from the store if they are not in memory.
-    func values(of object: ManagedObject) throws -> (EntityShape, [StoreValue]) {
-        if let shape = object.shape, let snapshot = object.snapshot { return (shape, snapshot) }
+    func values(of object: ManagedObject) throws -> ReadRow {
+        if let read = object.read { return read }
         guard let id = object.objectID else { throw object.error(.detached) }
         let shape = try shape(object.entity)
         let request = StoreFetchRequest(entity: object.entity, predicate: .objectIDs([id]))
@@ -212,9 +210,9 @@ extension StoreContext {
             forget(object)
             throw object.error(.deleted)
         }
-        object.shape = shape
-        object.snapshot = row.values
-        return (shape, row.values)
+        let read = ReadRow(id: id, shape: shape, values: row.values)
+        object.read = read
+        return read
     }
 
     /// Marks an object whose row is deleted, and releases it.

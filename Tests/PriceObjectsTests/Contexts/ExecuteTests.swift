@@ -39,6 +39,14 @@ struct ExecuteTests {
         #expect(try context.execute(done, inBatchesOf: 100).deletedCount == 1)
     }
 
+    @Test func aDeleteInBatchesIsMergedIntoOtherContexts() throws {
+        let other = try store.context()
+        let held = try context.all("item") + other.all("item")
+        let all = BatchDeleteRequest(fetchRequest: StoreFetchRequest(entity: "item"))
+        #expect(try context.execute(all, inBatchesOf: 3, mergingInto: [context, other]).deletedCount == 4)
+        #expect(held.count == 8 && held.allSatisfy(\.isDeleted))
+    }
+
     @Test func aBatchUpdateOfKeysLeavesNoObjectWithAFormerKey() throws {
         let items = try context.all("item")
         try context.executeAndMergeChanges(

@@ -93,9 +93,11 @@ struct ManagedObjectTests {
         var other: StoreContext? = try store.context()
         let item = try #require(try other?.all("item").first)
         #expect(kind { try context.delete(item) } == .otherContext)
+        #expect(kind { try context.refresh(item, mergeChanges: true) } == .otherContext)
         other = nil
         #expect(kind { try item["name"] } == .detached)
         #expect(kind { try context.delete(item) } == .detached)
+        #expect(kind { try context.refresh(item, mergeChanges: true) } == .detached)
     }
 
     @Test func attributesThatCannotBeSetOrAreNotThereAreNamed() throws {
@@ -106,6 +108,32 @@ struct ManagedObjectTests {
         #expect(kind { try item.value(for: "name", as: Int64.self) } == .wrongKind)
         #expect(kind { try item.value(for: "name", as: Instant.self, .unixSeconds) } == .wrongKind)
         #expect(!context.hasChanges)
+    }
+
+    @Test func aNewObjectHasTheValuesThatWereSetWhateverTheCaseOfTheirNames() throws {
+        let new = context.insert(entity: "item", values: ["Name": "a"])
+        #expect(try new["name"] == "a" && new["note"].isNull)
+        try new.setValue("b", for: "NAME")
+        #expect(new.changedValues == ["name": "b"])
+        #expect(kind { try new["nam"] } == .unknownAttribute)
+        #expect(kind { try new.setValue("x", for: "label") } == .readOnlyAttribute)
+    }
+
+    @Test func errorsAndObjectsSayWhatIsWrong() throws {
+        func text(_ body: () throws -> Void) -> String {
+            do { try body() } catch { return "\(error)" }
+            return ""
+        }
+        let other = try store.context()
+        let (item, theirs) = (context.item(1), other.item(2))
+        #expect(text { _ = try item["nam"] } == "item has no attribute 'nam'")
+        #expect(
+            text { try item.setValue(5, for: "id") }
+                == "item.id cannot be set: it is computed by the store or part of a saved object's primary key")
+        #expect(text { try context.delete(theirs) } == "the object of item belongs to another context")
+        other.reset()
+        #expect(text { try context.delete(theirs) } == "the object of item no longer belongs to a context")
+        #expect("\(theirs)" == "item 2 (of no context)")
     }
 
     @Test func valuesAreReadAndSetByKind() throws {

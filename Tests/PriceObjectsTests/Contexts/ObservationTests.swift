@@ -41,6 +41,26 @@ struct ObservationTests {
         #expect(told.count == 6)
     }
 
+    @Test func rowsThatAProgramNamesAreMergedWithoutAnIdentifierOfTheStore() throws {
+        let item = try context.all("item")[0]
+        let changes = ChangeSet(updated: [ObjectID(entity: "ITEM", key: [1])])
+        try StoreContext.mergeChanges(fromRemoteContextSave: changes, into: [context])
+        #expect(item.isFault)
+    }
+
+    @Test func aMergeThatFailsInOneContextIsDoneInTheOthers() throws {
+        try store.change("CREATE TABLE gone (id INTEGER PRIMARY KEY, note TEXT); INSERT INTO gone VALUES (1, 'a')")
+        let (one, other) = (try store.context(), try store.context())
+        let (changed, held) = (try one.all("gone")[0], try other.all("item")[0])
+        try changed.setValue("b", for: "note")
+        try store.change("DROP TABLE gone")
+        let changes = ChangeSet(updated: [changed, held].compactMap(\.objectID))
+        #expect(throws: StoreError.self) {
+            try StoreContext.mergeChanges(fromRemoteContextSave: changes, into: [one, other])
+        }
+        #expect(changed.isUpdated && held.isFault)
+    }
+
     @Test func aReleasedObserverIsNotNotified() throws {
         var count = 0
         var observation: ChangeObservation? = context.observeChanges { _ in count += 1 }

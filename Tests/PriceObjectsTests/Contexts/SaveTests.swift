@@ -56,6 +56,24 @@ struct SaveTests {
         #expect(try context.save().isEmpty)
     }
 
+    @Test func aSaveOfNewObjectsNeedsSomeAndThrowsIfARowIsRefused() throws {
+        #expect(try context.save(onConflict: .fail) == StoreContext.SaveResult())
+        context.insert(entity: "debt", values: ["shop": 3])
+        #expect { try context.save(onConflict: .fail) } throws: { "\($0)".contains("a new debt was refused: debt (shop)") }
+        #expect(context.insertedObjects.count == 1)
+    }
+
+    @Test func changesThatAreUndoneLeaveTheOthersInTheirOrder() throws {
+        try store.addItems(100)
+        let items = try context.all("item")
+        for item in items { try item.setValue("changed", for: "note") }
+        for item in items.dropLast() { try item.setValue(.null, for: "note") }
+        try items[0].setValue("again", for: "note")
+        #expect(context.updatedObjects.map(ObjectIdentifier.init) == [items[99], items[0]].map(ObjectIdentifier.init))
+        try items[99].setValue(.null, for: "note")
+        #expect(context.updatedObjects.map(ObjectIdentifier.init) == [ObjectIdentifier(items[0])])
+    }
+
     @Test func aSaveThatFailsLeavesTheStoreAndTheContextAsTheyWere() throws {
         try store.addItems(2)
         try context.item(1).setValue("changed", for: "note")

@@ -95,6 +95,10 @@ struct BatchInsertTests {
             return .insert
         }
         #expect { try store.writer().execute(request) } throws: { "\($0)".contains("row 3 of gold could not be made") }
+        let limited = BatchInsertRequest(entity: "gold") { _ in
+            throw StoreError(.cancelled, store: "feed", message: "the feed has ended")
+        }
+        #expect { try store.writer().execute(limited) } throws: { "\($0)".hasPrefix("feed: ") }
         #expect(try store.rows("SELECT count(*) FROM gold") == ["0"])
     }
 
