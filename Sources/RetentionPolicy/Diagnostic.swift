@@ -36,12 +36,8 @@ package struct Marks: Hashable, Sendable {
 /// A mistake in a policy file, with its position and what was expected.
 package struct Diagnostic: Error, Hashable, Sendable {
     /// The severity, worst first.
-    package enum Severity: String, Hashable, Sendable, CaseIterable, Comparable {
+    package enum Severity: Hashable, Sendable, CaseIterable, Comparable {
         case error, warning, advice
-
-        package static func < (a: Severity, b: Severity) -> Bool {
-            (allCases.firstIndex(of: a) ?? 0) < (allCases.firstIndex(of: b) ?? 0)
-        }
     }
     package var severity: Severity
     package var mark: Mark
@@ -69,4 +65,9 @@ package struct PolicySource: Hashable, Sendable {
         self.sha256 = sha256
         self.lines = lines
     }
+}
+
+extension [Diagnostic] {
+    /// In the order of the file.
+    package var byPlace: [Diagnostic] { sorted { $0.mark < $1.mark } }
 }

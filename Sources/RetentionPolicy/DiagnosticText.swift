@@ -21,14 +21,13 @@ package enum DiagnosticText {
         paint: (String, Diagnostic.Severity) -> String = { text, _ in text }
     ) -> String {
         guard !diagnostics.isEmpty else { return "" }
-        let digits = diagnostics.map { String($0.mark.line).count }.max() ?? 1
-        let gutter = max(3, digits + 1)
+        let gutter = diagnostics.map { String($0.mark.line).count + 1 }.reduce(3, max)
         var lines: [String] = []
         for diagnostic in diagnostics {
             let mark = diagnostic.mark
             let place = "\(escaped(source.path)):\(mark.line):\(mark.column)"
             let message = escaped(String(diagnostic.message.prefix(longestMessage)))
-            lines += head(place + ": ", "\(diagnostic.severity.rawValue):", message, width) {
+            lines += head(place + ": ", "\(diagnostic.severity):", message, width) {
                 paint($0, diagnostic.severity)
             }
             guard mark.line >= 1, mark.line <= source.lines.count else { continue }
@@ -58,7 +57,7 @@ package enum DiagnosticText {
         let parts = Diagnostic.Severity.allCases.map { severity in
             let count = diagnostics.count { $0.severity == severity }
             if count == 0 { return "" }
-            return severity == .advice ? count.counted("piece") + " of advice" : count.counted(severity.rawValue)
+            return severity == .advice ? count.counted("piece") + " of advice" : count.counted("\(severity)")
         }
         return parts.filter { !$0.isEmpty }.joined(separator: ", ")
     }

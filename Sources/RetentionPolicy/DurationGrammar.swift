@@ -1,3 +1,5 @@
+import PriceStore
+
 /// A mistake in an age or a duration, and what to write instead.
 package struct DurationMistake: Error, Hashable, Sendable {
     /// A sentence without a full stop.
@@ -93,7 +95,7 @@ struct DurationGrammar {
         var parts: [(unit: DurationUnit, amount: Int)] = []
         /// The index in `parts` of an `m`, which may mean minutes or months.
         var ambiguous: Int?
-        var rest = text[...]
+        var rest = Substring(text)
         while !rest.isEmpty {
             let amount = try takeNumber(&rest, of: text)
             let name = rest.prefix { $0.isLetter }
@@ -117,7 +119,7 @@ struct DurationGrammar {
             }
             throw DurationMistake("'\(text)' must have its largest unit first: write \(Self.spelled(parts))")
         }
-        return Dictionary(parts.map { ($0.unit, $0.amount) }) { first, _ in first }
+        return Dictionary(firstOf: parts.map { ($0.unit, $0.amount) })
     }
 
     private func takeNumber(_ rest: inout Substring, of text: String) throws(DurationMistake) -> Int {
@@ -153,7 +155,7 @@ struct DurationGrammar {
     /// How to write a length of time given in common words: `30 days`, `1 year, 6 months`; nil: it is not clear.
     private func suggestion(for text: String) -> String? {
         var parts: [(unit: DurationUnit, amount: Int)] = []
-        var rest = text.lowercased()[...]
+        var rest = Substring(text.lowercased())
         while true {
             rest = rest.drop { $0.isWhitespace || $0 == "," }
             if rest.hasPrefix("and ") { rest = rest.dropFirst(4).drop(while: \.isWhitespace) }

@@ -23,7 +23,7 @@ package struct EntityPattern: Sendable {
         guard let regex = Self.regex(text) else { return [:] }
         return names.reduce(into: [:]) { found, name in
             guard let match = try? regex.wholeMatch(in: name) else { return }
-            found[name] = match.output.dropFirst().map { $0.substring.map(String.init) ?? "" }
+            found[name] = match.output.dropFirst().compactMap { $0.substring.map(String.init) }
         }
     }
 

@@ -61,8 +61,8 @@ package struct Hold: Hashable, Sendable {
     /// Whether this hold covers every row that another hold covers, for at least as long; false if that is not certain.
     package func covers(_ other: Hold) -> Bool {
         entity.folded == other.entity.folded && other.filter.implies(filter)
-            && (from.map { from in other.from.map { $0 >= from } ?? false } ?? true)
-            && (until.map { until in other.until.map { $0 <= until } ?? false } ?? true)
-            && (expires.map { expires in other.expires.map { $0 <= expires } ?? false } ?? true)
+            && (from.map { from in other.from.map { $0 >= from } == true } ?? true)
+            && (until.map { until in other.until.map { $0 <= until } == true } ?? true)
+            && (expires.map { expires in other.expires.map { $0 <= expires } == true } ?? true)
     }
 }

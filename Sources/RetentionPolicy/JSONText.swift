@@ -86,7 +86,7 @@ package indirect enum JSONText: Hashable, Sendable, CustomStringConvertible {
             case "\r": text += "\\r"
             case "\t": text += "\\t"
             case _ where needsEscape(scalar):
-                for unit in UTF16.encode(scalar) ?? UTF16.encodedReplacementCharacter {
+                for unit in String(scalar).utf16 {
                     text += "\\u" + unit.padded(4, radix: 16)
                 }
             default: text.unicodeScalars.append(scalar)

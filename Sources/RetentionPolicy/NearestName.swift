@@ -42,7 +42,7 @@ package enum NearestName {
 
     /// Whether all letters of a name occur in a longer one, in the same order.
     private static func isAbbreviation(_ name: [Unicode.Scalar], of candidate: [Unicode.Scalar]) -> Bool {
-        var rest = candidate[...]
+        var rest = ArraySlice(candidate)
         for letter in name {
             guard let index = rest.firstIndex(of: letter) else { return false }
             rest = rest[(index + 1)...]

@@ -46,11 +46,10 @@ extension PolicyBuilder {
     private mutating func checkColumns(_ columns: SettingGroup, _ setting: Rule.RollupSetting) {
         // The columns of candles made from candles may be named in the rule that makes them.
         let parts = CandleField.allCases.map(\.rawValue) + (setting.isFromCandles ? columns.keys : setting.per)
-        for key in columns.keys where !parts.contains(key) {
-            guard let mark = columns[key]?.keyMark else { continue }
+        for (key, setting) in columns.pairs where !parts.contains(key) {
             let hint = NearestName.suggestion(
                 for: key, in: parts, otherwise: "; expected one of \(parts.listed("or"))")
-            reader.report(mark, "'\(key)' is not a part of a candle\(hint)")
+            reader.report(setting.keyMark, "'\(key)' is not a part of a candle\(hint)")
         }
     }
 
@@ -89,8 +88,8 @@ extension PolicyBuilder {
                 continue
             }
             // On a server the name may begin with a schema.
-            let table = setting.target.folded.split(separator: ".").last ?? ""
-            if table.hasPrefix("retention_") {
+            let table = setting.target.folded.split(separator: ".").last
+            if table?.hasPrefix("retention_") == true {
                 reader.report(
                     rule.marks.value("rollup.into"),
                     "names that begin with 'retention_' are the program's own; give the candles another name")

@@ -92,10 +92,10 @@ struct PolicyBuilder {
     /// The settings of a rule for a Core Data store's history. It has one date and keeps the newest transaction, from which Core Data counts
     /// on. A history has no gaps, so no key chooses among its transactions, and an app that nobody uses is no stopped feed.
     private mutating func history(_ group: SettingGroup, _ defaults: SettingGroup) -> SettingGroup {
-        for key in group.keys where !PolicyKey.ofHistory.contains(key) {
-            guard let mark = group[key]?.keyMark else { continue }
+        for (key, setting) in group.pairs where !PolicyKey.ofHistory.contains(key) {
             reader.report(
-                mark, "'\(key)' is not for \(Entity.persistentHistory), which only loses its oldest transactions")
+                setting.keyMark,
+                "'\(key)' is not for \(Entity.persistentHistory), which only loses its oldest transactions")
         }
         var inherited = SettingGroup(mark: defaults.mark)
         for key in defaults.keys where PolicyKey.ofHistory.contains(key) { inherited[key] = defaults[key] }
@@ -155,7 +155,7 @@ struct PolicyBuilder {
         policy.stores = StorePattern(files, except: group.texts("except"), baseFolder: reader.baseFolder)
         // All stores have one, beside the policy.
         if policy.ledger == .besideStore {
-            policy.ledger = .path((reader.baseFolder == "/" ? "" : reader.baseFolder) + "/retention.ledger.sqlite")
+            policy.ledger = .path(reader.absolutePath("retention.ledger.sqlite"))
         }
         for source in policy.pending where !source.files.contains(Policy.storePlaceholder) {
             reader.report(

@@ -16,7 +16,7 @@ struct PolicyText {
     /// Splits the bytes into lines, which end with LF, CRLF or CR. A byte order mark at the start is skipped.
     init(bytes: [UInt8], path: String) {
         let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
-        self.bytes = bytes.starts(with: mark) ? bytes.dropFirst(mark.count) : bytes[...]
+        self.bytes = bytes.starts(with: mark) ? bytes.dropFirst(mark.count) : ArraySlice(bytes)
 
         var starts = [0]
         var ends: [Int] = []

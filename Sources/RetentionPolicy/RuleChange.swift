@@ -17,8 +17,8 @@ package struct RuleChange: Hashable, Sendable {
     /// What makes a rule wider than an old one, in the order of the keys in a policy. The name is not compared.
     package static func changes(from old: RecordedRule, to new: RecordedRule) -> [RuleChange] {
         if old.zone == new.zone, RecordedRule.areEqual(old.settings, new.settings) { return [] }
-        let was = Dictionary(old.settings.map { ($0.key, $0.text) }) { first, _ in first }
-        let now = Dictionary(new.settings.map { ($0.key, $0.text) }) { first, _ in first }
+        let was = Dictionary(firstOf: old.settings.map { ($0.key, $0.text) })
+        let now = Dictionary(firstOf: new.settings.map { ($0.key, $0.text) })
         var found: [RuleChange] = comparators.flatMap { key, isNarrower -> [RuleChange] in
             // Not ==, because texts with different bytes may be equal.
             guard was[key].map({ Array($0.utf8) }) != now[key].map({ Array($0.utf8) }) else { return [] }
@@ -79,7 +79,7 @@ package struct RuleChange: Hashable, Sendable {
             "limits.max_silence",
             { new, old, zone in
                 guard let before = old.limits.maxSilence else { return false }
-                return new.limits.maxSilence.map { before.isAtLeast($0, isUTC: zone.isUTC) } ?? false
+                return new.limits.maxSilence.map { before.isAtLeast($0, isUTC: zone.isUTC) } == true
             }
         ),
         ("enabled", { new, _, _ in !new.isEnabled }), ("archive", { new, _, _ in new.isArchived }),

@@ -34,6 +34,11 @@ struct SettingGroup: Sendable {
 
     init(mark: Mark) { self.mark = mark }
 
+    /// The settings with their keys.
+    var pairs: [(key: String, setting: Setting)] {
+        keys.compactMap { key in settings[key].map { (key, $0) } }
+    }
+
     subscript(key: String) -> Setting? {
         get { settings[key] }
         set {
@@ -47,8 +52,7 @@ struct SettingGroup: Sendable {
     /// level deep. The keys of the group always take precedence.
     func merged(over defaults: SettingGroup) -> SettingGroup {
         var result = self
-        for key in defaults.keys {
-            guard let inherited = defaults[key] else { continue }
+        for (key, inherited) in defaults.pairs {
             guard let own = settings[key] else {
                 result[key] = inherited
                 continue

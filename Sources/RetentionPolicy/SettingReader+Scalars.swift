@@ -29,11 +29,9 @@ extension SettingReader {
         let text = scalar.text
         switch shape {
         case .version:
-            if case .integer(let version) = scalar.kind {
-                if version == 1 { return .integer(1) }
-                throw Complaint(message: "version \(text) of the file format is unknown; expected 1")
-            }
-            throw Complaint()
+            guard case .integer(let version) = scalar.kind else { throw Complaint() }
+            if version == 1 { return .integer(1) }
+            throw Complaint(message: "version \(text) of the file format is unknown; expected 1")
         case .text:
             // A reason is a sentence, which may begin and end with a quotation.
             if name != "reason" { try refuseCurlyQuotes(scalar) }
@@ -91,7 +89,9 @@ extension SettingReader {
             case .integer(1): return .fraction(1)
             case .real(let fraction) where fraction > 0 && fraction <= 1: return .fraction(fraction)
             default:
-                if let percent = Int(text.hasSuffix("%") ? text.dropLast() : text[...]), (1...99).contains(percent) {
+                if let percent = Int(text.hasSuffix("%") ? text.dropLast() : Substring(text)),
+                    (1...99).contains(percent)
+                {
                     throw Complaint(hint: "write 0.\(percent < 10 ? "0" : "")\(percent)")
                 }
                 throw Complaint()
@@ -261,9 +261,9 @@ extension SettingReader {
         return "$VARIABLES are not expanded in '\(path)'; write the folder in full"
     }
 
-    private func absolutePath(_ path: String) -> String {
+    func absolutePath(_ path: String) -> String {
         if path.hasPrefix("/") { return path }
-        var path = path[...]
+        var path = Substring(path)
         while path.hasPrefix("./") { path = path.dropFirst(2).drop { $0 == "/" } }
         return (baseFolder == "/" ? "" : baseFolder) + "/" + path
     }

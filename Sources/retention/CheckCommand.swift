@@ -120,7 +120,7 @@ struct CheckCommand: ConsoleCommand {
         let outputs = files.diagnostics + (offline ? [] : files.missingFolders + ArchiveFolder.troubles(of: policy))
         let programs = offline ? [] : Self.programTroubles(policy)
         let advice = PolicyAdvice.diagnostics(policy, clock: clock) + outputs + programs
-        guard !offline else { return (advice.sorted { $0.mark < $1.mark }, []) }
+        guard !offline else { return (advice.byPlace, []) }
         let reader = try opening.reader()
         try opening.checkLock()
         // The file in the ledger's place may not be a ledger.

@@ -65,10 +65,10 @@ enum CommandLineHints {
 
     /// The help of each command, and without a name of the program, made once.
     private static let helps = Dictionary(
-        RetentionCommand.configuration.subcommands.map {
+        firstOf: RetentionCommand.configuration.subcommands.map {
             ($0.configuration.commandName ?? "", RetentionCommand.helpMessage(for: $0, columns: 999))
         } + [("", RetentionCommand.helpMessage(for: RetentionCommand.self, columns: 999))]
-    ) { first, _ in first }
+    )
 
     /// What to write instead of a command of other programs; nil: it is not known.
     static func hint(command word: String) -> String? {

@@ -116,7 +116,7 @@ struct DiagnosticTextTests {
         let text = DiagnosticText.render(
             [Diagnostic(at: Mark(line: 1, column: 50, length: 3), message)],
             source: PolicySource(path: "r.yaml", sha256: "", lines: [String(repeating: "word ", count: 40)]), width: 60
-        ) { "<\($1.rawValue)>" + $0 }
+        ) { "<\($1)>" + $0 }
         let lines = text.split(separator: "\n")
         #expect(lines.allSatisfy { $0.count <= 60 + "<error>".count } && lines.count > 5, "\(text)")
         #expect(lines[0].hasPrefix("r.yaml:1:50: <error>error: 'max_agee'") && lines[1].hasPrefix("    "), "\(text)")

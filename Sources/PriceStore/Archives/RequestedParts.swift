@@ -40,7 +40,7 @@ package struct RequestedParts {
     ///
     /// A transaction with candles is left out if an earlier undo has restored its rule: a later run may have made the same candles.
     package func transactions(_ restored: [(number: Int, table: some RestorableSource)]) -> [[ArchivedRows]]? {
-        let places = Dictionary(restored.enumerated().map { ($1.number, $0) }) { first, _ in first }
+        let places = Dictionary(firstOf: restored.enumerated().map { ($1.number, $0) })
         guard tables.allSatisfy({ places[$0] != nil }) else { return nil }
         return parts.sorted { $0.key < $1.key }.compactMap { _, part in
             let isUndone = request.undoneRules.contains(part.first.flatMap { names[$0.rule] } ?? "")

@@ -163,10 +163,6 @@ package struct RestorationPart: Hashable, Sendable {
     package var hasMore = true
 
     package init() {}
-
-    package var rowCount: Int {
-        tables.values.reduce(0) { $0 + $1.restoredCount + $1.presentCount + $1.skippedCount + $1.referenceCount }
-    }
 }
 
 /// Inserts the rows of an archive into the store that they were deleted from, the last deleted first.

@@ -73,8 +73,7 @@ package struct RestorationSteps {
         // Most parts have the same tables, so each set of tables is ordered once.
         var orders: [Set<Int>: [(tables: [Int], isWhole: Bool)]] = [:]
         for part in parts.reversed() {
-            let rows = Dictionary(part.filter { tables[$0.table].holdsRows }.map { ($0.table, $0) }) { first, _ in first
-            }
+            let rows = Dictionary(firstOf: part.filter { tables[$0.table].holdsRows }.map { ($0.table, $0) })
             let numbers = Set(rows.keys)
             let order = orders[numbers] ?? Self.groups(of: numbers, tables)
             orders[numbers] = order

@@ -41,13 +41,14 @@ extension Decimal: StoreConvertible {
         case .integer(let number): self.init(number)
         case .text(let text):
             // Foundation would read `12 euros` as 12, and round what has more digits.
-            let digits = text.hasPrefix("-") ? text.dropFirst() : text[...]
+            let digits = text.hasPrefix("-") ? text.dropFirst() : Substring(text)
             let parts = digits.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
             let isNumber = parts.allSatisfy {
                 !$0.isEmpty && $0.allSatisfy((UInt8(ascii: "0")...UInt8(ascii: "9")).contains)
             }
             guard isNumber, parts.count < 3, let number = Decimal(string: text),
-                digits.utf8.count <= 38 || Self.shortened(digits) == Self.shortened(number.magnitude.description[...])
+                digits.utf8.count <= 38
+                    || Self.shortened(digits) == Self.shortened(Substring(number.magnitude.description))
             else { return nil }
             self = number
         case .null, .real, .blob: return nil

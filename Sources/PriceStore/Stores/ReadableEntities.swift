@@ -19,5 +19,5 @@ extension StoreReader {
 
 extension StoreError {
     /// Whether the error concerns one entity only: a missing module, a view of a dropped table.
-    package var isOfOneEntity: Bool { kind == .unsupported || kind == .unknownName }
+    package var isOfOneEntity: Bool { [.unsupported, .unknownName].contains(kind) }
 }

@@ -6,7 +6,7 @@ extension PolicyDraft {
     /// Why an entity is a list and not a history, as a clause; nil: it may be a history.
     func listReason(_ entity: Inspected, _ date: DateInspection) -> String? {
         let words = AttributeWords.split(entity.entity.name)
-        if words.last.map(Self.listWords.contains) ?? false || Self.anywhere.contains(where: words.contains)
+        if words.last.map(Self.listWords.contains) == true || Self.anywhere.contains(where: words.contains)
             || ["key", "value"].allSatisfy(words.contains)
         {
             return "its name says that it is a list, such as settings or members, and not a history"
@@ -27,11 +27,11 @@ extension PolicyDraft {
     private func memberReason(_ entity: Inspected, _ date: DateInspection) -> String? {
         func saysThing(_ attribute: Attribute) -> Bool {
             attribute.affinity == .text
-                && AttributeWords.split(attribute.name).last.map(Self.thingWords.contains) ?? false
+                && AttributeWords.split(attribute.name).last.map(Self.thingWords.contains) == true
         }
         let key = entity.entity.primaryKey.compactMap(entity.entity.attribute(named:))
         let isChanged = AttributeWords(date.attribute).role == .changed
-        let isID = key.contains { AttributeWords.split($0.name).last.map(Self.idWords.contains) ?? false }
+        let isID = key.contains { AttributeWords.split($0.name).last.map(Self.idWords.contains) == true }
         let isOfKey =
             !key.isEmpty && !isID
             && (key.allSatisfy { $0.affinity == .text } && isChanged || isOfOneHour(entity, date, key: key))

@@ -285,7 +285,7 @@ package struct PolicyDraft {
 
     /// Whether some of the dates are in the future.
     func isAhead(_ date: DateInspection) -> Bool {
-        date.newest.map { $0.since(inspection.clock) > .seconds(86_400) } ?? false
+        date.newest.map { $0.since(inspection.clock) > .seconds(86_400) } == true
     }
 
     private func facts(_ entity: Inspected, _ date: DateInspection) -> String {
@@ -377,7 +377,7 @@ package struct PolicyDraft {
         }
         let isWord = text.unicodeScalars.first.map { ("a"..."z").contains($0) || ("A"..."Z").contains($0) || $0 == "/" }
         let words = ["true", "false", "yes", "no", "on", "off", "null", "y", "n"]
-        if plain, isWord ?? false, !words.contains(text.lowercased()) { return text }
+        if plain, isWord == true, !words.contains(text.lowercased()) { return text }
         // A JSON string is also a YAML string.
         return JSONText.string(text).line
     }

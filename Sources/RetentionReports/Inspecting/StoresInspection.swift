@@ -17,10 +17,9 @@ package struct StoresInspection {
         package init(_ inspection: StoreInspection) {
             (name, sizeBytes) = (inspection.store, inspection.sizeBytes)
             let (entities, dates) = (inspection.entities, inspection.entities.flatMap(\.dates))
-            rows = entities.reduce(0) { $0 + ($1.rowCount ?? 0) }
+            rows = entities.compactMap(\.rowCount).reduce(0, +)
             (oldest, newest) = (dates.compactMap(\.oldest).min(), dates.compactMap(\.newest).max())
-            shape = Dictionary(entities.map { ($0.entity.name, $0.entity.attributes.map(\.name)) }) { first, _ in first
-            }
+            shape = Dictionary(firstOf: entities.map { ($0.entity.name, $0.entity.attributes.map(\.name)) })
             trouble = entities.compactMap { $0.trouble.map { "not all could be read: \($0)" } }.first ?? ""
         }
 
@@ -54,7 +53,7 @@ package struct StoresInspection {
                     style: message.isEmpty ? .plain : .caution)
             })
         let facts = [
-            Figures.count(stores.count, "store"), Figures.bytes(stores.reduce(0) { $0 + ($1.sizeBytes ?? 0) }),
+            Figures.count(stores.count, "store"), Figures.bytes(stores.compactMap(\.sizeBytes).reduce(0, +)),
             Figures.count(stores.reduce(0) { $0 + $1.rows }, "row"),
         ]
         let names = usual.keys.sorted().joined(separator: ", ")

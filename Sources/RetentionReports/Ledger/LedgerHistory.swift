@@ -221,7 +221,7 @@ package struct LedgerHistory {
         return try reader.rows(
             of: LedgerRow.runEntityName, where: .compare("plan_sha256", .equal, .text(sha256)), limit: 1,
             attributes: ["run"]
-        ).first.map { $0["run"]?.string ?? "" }
+        ).first?["run"]?.string
     }
 
     static func instant(_ value: StoreValue) -> Instant? {
@@ -252,7 +252,7 @@ package struct LedgerHistory {
 
     func rules(of runs: [LedgerRun]) throws -> [Int: [RunReport.RuleReport]] {
         let rows = try LedgerChain.rules(ofRuns: runs.map { Int64($0.number) }, in: reader)
-        return Dictionary(rows.map { (Int($0), $1.map(LedgerRow.rule)) }) { first, _ in first }
+        return Dictionary(firstOf: rows.map { (Int($0), $1.map(LedgerRow.rule)) })
     }
 }
 

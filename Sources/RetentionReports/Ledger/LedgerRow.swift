@@ -116,7 +116,7 @@ extension StoreReader {
         return try fetch(
             StoreFetchRequest(entity: entity, predicate: predicate, sortDescriptors: order, fetchLimit: limit),
             attributes: names
-        ).map { Dictionary(zip(names, $0)) { first, _ in first } }
+        ).map { Dictionary(firstOf: zip(names, $0)) }
     }
 
     /// Rows of the runs of a ledger, the newest first.

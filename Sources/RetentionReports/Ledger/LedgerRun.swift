@@ -86,7 +86,7 @@ package struct LedgerRun: Sendable {
         mutating func findLeft(in all: [RunReport.RuleReport]) {
             let left = all.filter { $0.done.archived ?? 0 > 0 && !rules.contains($0.name) }
             rulesLeft = Set(left.map(\.name))
-            rowsLeft = left.reduce(0) { $0 + ($1.done.archived ?? 0) }
+            rowsLeft = left.compactMap(\.done.archived).reduce(0, +)
         }
     }
 }

@@ -69,7 +69,7 @@ package struct MissedRuns: Hashable, Sendable {
             return Gap(after: start, until: until, due: start.advanced(byMicroseconds: period))
         }
         gaps = zip(starts, starts.dropFirst()).compactMap { gap($0, $1) }
-        if let since { gaps.removeAll { $0.until.map { $0 < since } ?? false } }
+        if let since { gaps.removeAll { $0.until.map { $0 < since } == true } }
         if let last = starts.last {
             gaps += gap(last, nil).map { [$0] } ?? []
         } else {

@@ -225,7 +225,7 @@ package final class RunLedger: RunRecorder {
                     archiveUntil: run.report.archive?.until)
             )
         }
-        return Dictionary(recorded) { first, _ in first }
+        return Dictionary(firstOf: recorded)
     }
 
     /// Some runs without the current one.

@@ -63,15 +63,13 @@ package struct LineLogHandler: LogHandler {
 private enum LogFields {
     /// The keys of the job's own records in the order of importance. Others follow by name.
     private static let ranks = Dictionary(
-        (["run", "store", "rule", "entity", "file", "refusal", "refusals"]
+        firstOf: (["run", "store", "rule", "entity", "file", "refusal", "refusals"]
             + RunReport.RuleReport.logged.map(\.name) + RunReport.logged.map(\.name)).enumerated().map { ($1, $0) }
-    ) { first, _ in first }
+    )
 
     static func ordered(handler: some LogHandler, event: LogEvent) -> [(String, Logger.MetadataValue)] {
         var all = handler.metadata
-        if let provided = handler.metadataProvider?.get() { all.merge(provided) { $1 } }
-        if let own = event.metadata { all.merge(own) { $1 } }
-        if let error = event.error { all["error"] = "\(error)" }
+        for (key, value) in event.metadata ?? [:] { all[key] = value }
         return all.map { (rank: ranks[$0.key] ?? ranks.count, key: $0.key, value: $0.value) }
             .sorted { ($0.rank, $0.key) < ($1.rank, $1.key) }.map { ($0.key, $0.value) }
     }
@@ -83,13 +81,6 @@ private enum LogFields {
     }
 
     static func json(_ value: Logger.MetadataValue) -> JSONText {
-        switch value {
-        case .string(let text): .string(text)
-        case .stringConvertible(let value): value as? JSONText ?? .string(value.description)
-        case .array(let values): .array(values.map(json))
-        case .dictionary(let fields):
-            .object(fields.sorted { $0.key < $1.key }.map { .init($0.key, json($0.value)) })
-        @unknown default: .string(value.description)
-        }
+        if case .stringConvertible(let value as JSONText) = value { value } else { .string(value.description) }
     }
 }

@@ -72,7 +72,7 @@ package struct OutputFiles {
                     ))
             }
         }
-        return found.sorted { $0.mark < $1.mark }
+        return found.byPlace
     }
 
     /// The outputs whose folder does not exist. A ledger beside the store is not included, because without its folder there is no store
@@ -89,7 +89,7 @@ package struct OutputFiles {
         outputsWithoutFolder.map {
             Diagnostic(
                 at: $0.mark, "\($0.name) cannot be written: the folder of \($0.place.path) does not exist; create it")
-        }.sorted { $0.mark < $1.mark }
+        }.byPlace
     }
 
     /// Throws `StoreError` of kind `cannotCreate` if the folder of one of the files does not exist, so that a dry run reports what a run

@@ -40,7 +40,7 @@ package struct LogReport {
             .init("STARTED (UTC)", .right), .init("OUTCOME"), .init("STORE", leaving: 1),
             .init("RESULT", label: "", isText: true), .init("TIME", .right), .init("RUN"),
         ])
-        var gaps = (missed?.gaps ?? []).filter { $0.until.map { $0 >= runs[0].report.started } ?? true }[...]
+        var gaps = ArraySlice((missed?.gaps ?? []).filter { $0.until.map { $0 >= runs[0].report.started } ?? true })
         func appendGaps(before start: Instant?) {
             while let missed, let gap = gaps.first, start.map({ gap.due ?? missed.now < $0 }) ?? true {
                 let cells = [gap.due.map(names.time) ?? "", "MISSED", "", SafeText.line(missed.clause(gap))]

@@ -75,8 +75,9 @@ extension RunReport.RuleReport {
 extension RunReport {
     /// The commands that accept why rules are refused, by their options: rules that need the same options share a command.
     var acceptances: [[String]: String] {
-        Dictionary(grouping: rules.filter { $0.acceptOptions != nil }) { $0.acceptOptions ?? [] }
-            .reduce(into: [:]) { $0[$1.key] = acceptance(of: $1.value, $1.key) }
+        Dictionary(grouping: rules, by: \.acceptOptions).reduce(into: [:]) { found, group in
+            if let options = group.key { found[options] = acceptance(of: group.value, options) }
+        }
     }
 
     /// The command that accepts all reasons why rules are refused. It works in each folder. A rule for several tables is named as it is

@@ -41,7 +41,7 @@ extension Review {
     /// The rules, those that need attention first.
     var orderedRules: [RunReport.RuleReport] {
         let named = attention.filter { $0.style != .plain && $0.kind != "growth" }.map(\.rule)
-        let first = Dictionary(named.enumerated().map { ($1, $0) }) { first, _ in first }
+        let first = Dictionary(firstOf: named.enumerated().map { ($1, $0) })
         let places = plan.rules.map { rule in first[rule.name] ?? named.count }
         return places.indices.sorted { (places[$0], $0) < (places[$1], $1) }.map { plan.rules[$0] }
     }

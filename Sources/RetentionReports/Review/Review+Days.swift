@@ -17,7 +17,7 @@ extension Review {
         func add(_ point: Series.Point, _ name: String) {
             found[name, default: Series(names: Self.dayFigures)].add(point)
         }
-        let (begun, undated) = (Dictionary(begun.map { ($0.run.number, $0.at) }) { first, _ in first }, undatedRuns)
+        let (begun, undated) = (Dictionary(firstOf: begun.map { ($0.run.number, $0.at) }), undatedRuns)
         for run in (recentRuns + others).sorted(by: { $0.number < $1.number }) {
             let isOwn = ownNumbers.contains(run.number)
             let rules = run.report.rules.filter { isOwn && $0.outcome != .disabled && names.contains($0.name) }

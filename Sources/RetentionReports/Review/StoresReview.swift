@@ -125,7 +125,7 @@ package struct StoresReview {
 
     /// The rows that are expired now, and those that will be, as a clause.
     private var expected: String {
-        let sums = Store("all", Figures.count(stores.count, "store"), stores[...])
+        let sums = Store("all", Figures.count(stores.count, "store"), ArraySlice(stores))
         guard let now = sums.counts[1], !stores.isEmpty else { return "" }
         let later = sums.counts[2].map { ", \(Figures.grouped($0)) more within 24 hours" } ?? ""
         return " · \(Figures.count(now, "row")) expired now\(later)" + (sums.name == "all" ? "" : " in \(sums.name)")
@@ -214,7 +214,7 @@ package struct StoresReview {
         let othersCount = Figures.count(others.count, "other store")
         let sums = [
             Store(othersCount, othersCount, others),
-            Store("all", Figures.count(stores.count, "store"), stores[...]),
+            Store("all", Figures.count(stores.count, "store"), ArraySlice(stores)),
         ]
         func count(_ index: Int, _ text: @escaping (Int) -> String) -> (Store) -> String {
             { $0.counts[index].map(text) ?? "?" }
