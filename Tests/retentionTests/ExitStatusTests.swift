@@ -32,6 +32,17 @@ struct ExitStatusTests {
         #expect(!status.lines.isEmpty && status.lines.allSatisfy { !$0.isEmpty && !$0.contains("\n") })
     }
 
+    @Test(
+        arguments: [
+            .missing, .unreachable, .permission, .busy, .inputOutput, .constraint, .unsupported, .unpredictable,
+            .unknownName, .cannotCreate, .replaced, .cancelled, .historyMissing, .defect,
+        ] as [StoreError.Kind])
+    func aStoreErrorWithoutAHintGetsOne(_ kind: StoreError.Kind) {
+        let status = ExitStatus(of: StoreError(kind, store: "prices.sqlite", message: "it failed"))
+        #expect(status.lines.first == "retention: error: prices.sqlite: it failed")
+        #expect(status.lines.count == 2 && status.lines.last?.hasPrefix("  ") == true)
+    }
+
     @Test func storeErrorsHaveTheStoreTheCodeAndAHint() {
         #expect(
             ExitStatus(of: Self.store(.inputOutput)).lines == [

@@ -59,7 +59,9 @@ struct SaveTests {
     @Test func aSaveOfNewObjectsNeedsSomeAndThrowsIfARowIsRefused() throws {
         #expect(try context.save(onConflict: .fail) == StoreContext.SaveResult())
         context.insert(entity: "debt", values: ["shop": 3])
-        #expect { try context.save(onConflict: .fail) } throws: { "\($0)".contains("a new debt was refused: debt (shop)") }
+        #expect { try context.save(onConflict: .fail) } throws: {
+            "\($0)".contains("a new debt was refused: debt (shop)")
+        }
         #expect(context.insertedObjects.count == 1)
     }
 
