@@ -80,9 +80,8 @@ extension CandleNumber: Comparable {
         case (.real(let a), .real(let b)): a < b
         case (.integer(let a), .real(let b)): b >= 0x1p63 || b > -0x1p63 && a < Int64(b.rounded(.up))
         case (.real(let a), .integer(let b)): a < -0x1p63 || a < 0x1p63 && Int64(a.rounded(.down)) < b
-        case (.real, .decimal), (.decimal, .real): a.asDouble < b.asDouble
-        case (.decimal(let a), _): b.asDecimal.map { a < $0 } ?? false
-        case (_, .decimal(let b)): a.asDecimal.map { $0 < b } ?? false
+        default:
+            if let a = a.asDecimal, let b = b.asDecimal { a < b } else { a.asDouble < b.asDouble }
         }
     }
 }

@@ -1,5 +1,5 @@
 /// A day of the proleptic Gregorian calendar, without a zone. Year 0 is 1 BC.
-package struct CivilDate: Hashable, Comparable, Sendable {
+package struct CivilDate: Hashable, Sendable {
     /// The year in astronomical numbering.
     package var year: Int
     /// 1 to 12.
@@ -49,10 +49,6 @@ package struct CivilDate: Hashable, Comparable, Sendable {
         case 4, 6, 9, 11: 30
         default: 31
         }
-    }
-
-    package static func < (a: CivilDate, b: CivilDate) -> Bool {
-        (a.year, a.month, a.day) < (b.year, b.month, b.day)
     }
 }
 

@@ -80,13 +80,10 @@ public indirect enum StorePredicate: Hashable, Sendable {
 
     /// At least one of the predicates is true.
     public static func || (a: StorePredicate, b: StorePredicate) -> StorePredicate {
-        switch (a, b) {
-        case (.or(let first), .or(let second)): .or(first + second)
-        case (.or(let parts), let other): .or(parts + [other])
-        case (let other, .or(let parts)): .or([other] + parts)
-        default: .or([a, b])
-        }
+        .or(a.alternatives + b.alternatives)
     }
+
+    private var alternatives: [StorePredicate] { if case .or(let parts) = self { parts } else { [self] } }
 
     /// The opposite; the same as ``not(_:)``.
     public static prefix func ! (part: StorePredicate) -> StorePredicate { .not(part) }
