@@ -145,7 +145,7 @@ struct PartitionTests {
             ] as [SQLFragment] {
                 _ = try? other.execute(statement)
             }
-            try? holder.execute("ROLLBACK")
+            _ = try? holder.execute("ROLLBACK")
         }.start()
         let execution = try Laws.carryOut(Self.request(), method: "partitions", batchRows: 100, on: writer)
         isOver.wait()
