@@ -5,6 +5,10 @@ struct ShadowTable {
     let table: String
     /// The temporary table with the places of real rows that new rows replace, in SQL.
     let replaced: String
+    /// What the real table has that decides about inserts and a copy has not, as words; nil: nothing.
+    let obstacle: String?
+    /// The columns whose values only the server gives.
+    let numbered: Set<String>
     /// The rows of both tables after the inserts, for a FROM clause. Places and table numbers are columns, so rows are identified as in a
     /// real table.
     let source: String
@@ -40,6 +44,13 @@ extension PostgresDatabase {
             "CREATE TEMP TABLE \(shadow) (LIKE \(table.sql) INCLUDING DEFAULTS INCLUDING CONSTRAINTS INCLUDING GENERATED "
                 + "INCLUDING INDEXES)")
         try execute("CREATE TEMP TABLE \(replaced) (t oid, c tid)")
+        if table.isPartitioned {
+            let parts = try texts(
+                "SELECT '(' || coalesce(pg_get_partition_constraintdef(relid), 'true') || ')' FROM pg_partition_tree(\(table.oid)) "
+                    + "WHERE isleaf AND level > 0")
+            let hasPart = parts.isEmpty ? "false" : parts.joined(separator: " OR ")
+            try execute("ALTER TABLE \(shadow) ADD CONSTRAINT \"a partition for the row\" CHECK (\(hasPart))")
+        }
         // A rehearsal must not advance the sequence of a column.
         let numbered = try texts(
             "SELECT a.attname FROM pg_attribute a LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum "
@@ -55,12 +66,44 @@ extension PostgresDatabase {
         }
         let columns = (["tableoid", "ctid"] + table.entity.attributes.map(\.name.quotedIdentifier))
             .joined(separator: ", ")
+        let always = try texts(
+            "SELECT attname FROM pg_attribute WHERE attidentity = 'a' AND NOT attisdropped AND attrelid = \(table.oid)")
         return ShadowTable(
-            table: "pg_temp.\(shadow)", replaced: "pg_temp.\(replaced)",
+            table: "pg_temp.\(shadow)", replaced: "pg_temp.\(replaced)", obstacle: try obstacle(toCopying: table),
+            numbered: Set(always),
             source:
                 "(SELECT \(columns) FROM \(table.sql) AS stored WHERE NOT EXISTS (SELECT 1 FROM pg_temp.\(replaced) AS gone "
                 + "WHERE gone.t = stored.tableoid AND gone.c = stored.ctid) UNION ALL SELECT \(columns) FROM pg_temp.\(shadow))"
         )
+    }
+}
+
+extension PostgresDatabase {
+    /// What a table has that decides about inserts and that a copy of it has not.
+    private func obstacle(toCopying table: PostgresTable) throws -> String? {
+        let oid = table.oid
+        // Bit 2 of a trigger's type: on INSERT.
+        let questions: [(String, SQLFragment)] = [
+            (
+                "a trigger on INSERT",
+                "SELECT 1 FROM pg_trigger WHERE NOT tgisinternal AND tgenabled <> 'D' AND tgtype & 4 <> 0 AND tgrelid = \(oid)"
+            ),
+            (
+                "a rule on INSERT",
+                "SELECT 1 FROM pg_rewrite WHERE ev_type = '3' AND ev_enabled <> 'D' AND ev_class = \(oid)"
+            ),
+            (
+                "a key that is checked later",
+                "SELECT 1 FROM pg_constraint WHERE condeferrable AND contype IN ('u', 'p') AND conrelid = \(oid)"
+            ),
+            (
+                "an exclusion constraint, or a unique index with a condition or an expression",
+                "SELECT 1 FROM pg_index WHERE (indisexclusion OR indisunique AND coalesce(indpred, indexprs) IS NOT NULL) "
+                    + "AND indrelid = \(oid)"
+            ),
+        ]
+        if let found = try questions.first(where: { try exists($0.1) }) { return found.0 }
+        return try table.isHypertable && !rows(TimescaleSQL.compressedChunks(table)).isEmpty ? "compressed chunks" : nil
     }
 }
 
@@ -83,16 +126,15 @@ extension PostgresReader {
                     .unpredictable, store: name,
                     message: "no rehearsal of \(entity) was prepared when the store was opened")
             }
-            // Bit 2 of the type: on INSERT.
-            if try exists(
-                "SELECT 1 FROM pg_trigger WHERE NOT tgisinternal AND tgenabled <> 'D' AND tgtype & 4 <> 0 "
-                    + "AND tgrelid = \(table.oid) LIMIT 1")
-            {
+            if let obstacle = shadow.obstacle {
                 throw StoreError(
                     .unpredictable, store: name,
-                    message: "a dry run cannot count the pending rows of \(table.name): it has a trigger on INSERT "
-                        + "(unsupported_schema)",
-                    hint: "a run saves the rows, and the trigger runs")
+                    message:
+                        "a dry run cannot count the pending rows of \(table.name): it has \(obstacle) (unsupported_schema)",
+                    hint: "a run saves the rows")
+            }
+            if let column = values.keys.first(where: shadow.numbered.contains) {
+                throw Rejection(reason: "cannot insert a non-DEFAULT value into column \"\(column)\"")
             }
             return try transaction(.normal) { try rehearse(values, table, shadow, onConflict) }
         } catch let outcome as Rejection {
@@ -142,6 +184,7 @@ extension PostgresReader {
         _ names: [String], _ onConflict: ConflictPolicy
     ) throws {
         let keys = table.indexes.filter { $0.isUnique && $0.isOrdered && !$0.columns.contains(nil) }
+        let target = replacedKey(names, table)
         for key in keys {
             let columns = key.columns.compactMap { $0?.quotedIdentifier }
             let same = columns.map { "stored.\($0) = new.\($0)" }.joined(separator: " AND ")
@@ -165,7 +208,7 @@ extension PostgresReader {
                         throw Rejection(reason: replaceable.otherwise, isIgnored: isEqual)
                     }
                 }
-                guard columns.count == key.columns.compactMap({ $0 }).filter(names.contains).count else {
+                guard Set(key.columns.compactMap(\.self)) == target.map(Set.init) else {
                     throw Rejection(reason: "duplicate key value violates unique constraint \"\(key.name)\"")
                 }
                 // Attributes that the new row does not name keep their old values.

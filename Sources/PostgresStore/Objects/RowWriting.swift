@@ -67,15 +67,7 @@ extension PostgresDatabase {
         case .fail: return ""
         case .ignore: return " ON CONFLICT DO NOTHING"
         case .replace:
-            // The key that the new row names; the primary key comes first.
-            let keys =
-                [table.entity.primaryKey]
-                + table.indexes.filter { $0.isUnique && $0.isOrdered }.map {
-                    $0.columns.compactMap { $0 }
-                }
-            guard let key = keys.first(where: { !$0.isEmpty && $0.allSatisfy(names.contains) }) else {
-                return ""
-            }
+            guard let key = replacedKey(names, table) else { return "" }
             let rest = names.filter { !key.contains($0) }
             let target = key.map(\.quotedIdentifier).joined(separator: ", ")
             if rest.isEmpty { return " ON CONFLICT (\(target)) DO NOTHING" }
@@ -83,6 +75,16 @@ extension PostgresDatabase {
             let clause = SQLFragment(" ON CONFLICT (\(target)) DO UPDATE SET \(sets)")
             return try replaceable(policy, scope).map { clause + " WHERE " + $0.condition } ?? clause
         }
+    }
+
+    /// The key by which a new row with some attributes replaces another one, the primary key first; nil: it names no key.
+    func replacedKey(_ names: [String], _ table: PostgresTable) -> [String]? {
+        let keys =
+            [table.entity.primaryKey]
+            + table.indexes.filter { $0.isUnique && $0.isOrdered && !$0.columns.contains(nil) }.map {
+                $0.columns.compactMap(\.self)
+            }
+        return keys.first { !$0.isEmpty && $0.allSatisfy(names.contains) }
     }
 
     /// Whether a row has all values of a new row, so that replacing it would change nothing.
@@ -171,7 +173,10 @@ extension PostgresWriter {
     private func insert(
         _ rows: some Collection<[String: StoreValue]>, _ scope: RowScope, _ onConflict: ConflictPolicy
     ) throws -> Int {
-        try execute(insertion(of: rows, scope, onConflict) + " RETURNING 1").changedCount
+        let count = try execute(insertion(of: rows, scope, onConflict) + " RETURNING 1").changedCount
+        // What is checked at the end of the transaction would refuse all rows of a file.
+        try execute("SET CONSTRAINTS ALL IMMEDIATE")
+        return count
     }
 
     /// Consecutive rows with the same attributes.
