@@ -17,6 +17,7 @@ extension ManagedObject {
     /// A date: the first instant that the value represents; nil: NULL.
     ///
     /// - Parameters:
+    ///   - attribute: the attribute's name.
     ///   - type: `Date` or `Instant`.
     ///   - encoding: the format; nil: the one that the store declares.
     ///   - zone: the zone of texts without an offset, and of calendar dates.

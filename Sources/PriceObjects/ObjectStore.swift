@@ -18,6 +18,7 @@ public protocol ObjectStore: StoreWriter {
     /// Sets attributes of one row if it has the expected values.
     ///
     /// - Parameters:
+    ///   - id: the row.
     ///   - values: the attributes to set. If an attribute of the key is among them, the row gets another ID.
     ///   - expected: the values that attributes must have, including the storage class; empty: the row must only exist.
     /// - Returns: whether the row had these values; if not, nothing is changed.
@@ -27,7 +28,9 @@ public protocol ObjectStore: StoreWriter {
 
     /// Deletes one row if it has the expected values. Foreign keys do what the schema declares.
     ///
-    /// - Parameter expected: the values that attributes must have, including the storage class; empty: the row must only exist.
+    /// - Parameters:
+    ///   - id: the row.
+    ///   - expected: the values that attributes must have, including the storage class; empty: the row must only exist.
     /// - Returns: whether the row had these values and was deleted.
     func deleteObject(_ id: ObjectID, ifStill expected: [String: StoreValue]) throws(StoreError) -> Bool
 
@@ -61,7 +64,9 @@ public protocol StoreHistory: AnyObject {
 
     /// The next transactions after a position, in order, with all their changes in memory.
     ///
-    /// - Parameter token: the position; nil: before the oldest transaction in the history.
+    /// - Parameters:
+    ///   - token: the position; nil: before the oldest transaction in the history.
+    ///   - limit: the maximum number of transactions.
     /// - Returns: transactions; empty at the end of the history. There may be fewer than the limit before the end, so that a few
     ///   transactions with many changes do not fill the memory.
     /// - Throws: `StoreError`: of kind `historyMissing` if transactions after the position were deleted; of kind `unsupported` if the store

@@ -4,8 +4,10 @@ extension StoreContext {
     /// Executes a batch request in the store. The context's own objects are not updated;
     /// ``executeAndMergeChanges(using:into:allowingUnsavedChanges:)`` updates them.
     ///
-    /// - Parameter allowingUnsavedChanges: whether to execute although the request does not see unsaved changes of the entity. A batch insert
-    ///   depends on them only if it replaces rows.
+    /// - Parameters:
+    ///   - request: what to delete, insert or update.
+    ///   - allowingUnsavedChanges: whether to execute although the request does not see unsaved changes of the entity. A batch insert
+    ///     depends on them only if it replaces rows.
     /// - Throws: `StoreError`: of kind `unsupported` if the context has unsaved changes of the entity, which the request would not see, or
     ///   if the store is open for reading only; otherwise errors of the store, and the errors of a batch insert's handler. Nothing of the
     ///   request is then done.

@@ -10,7 +10,9 @@ extension StoreContext {
 
     /// The next transactions after a position, in order, of this program and all others.
     ///
-    /// - Parameter token: the position; nil: before the oldest transaction in the history.
+    /// - Parameters:
+    ///   - token: the position; nil: before the oldest transaction in the history.
+    ///   - limit: the maximum number of transactions.
     /// - Returns: transactions, all in memory; empty at the end of the history. There may be fewer than the limit before the end.
     /// - Throws: `StoreError`, as ``StoreHistory/history(after:limit:)`` does.
     public func history(after token: HistoryToken?, limit: Int = 100) throws(StoreError) -> [HistoryTransaction] {

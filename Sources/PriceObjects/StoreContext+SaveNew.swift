@@ -18,8 +18,10 @@ extension StoreContext {
     ///
     /// No validation runs; the store checks each row. The objects get no ID, and those that the program still holds belong to no context.
     ///
-    /// - Parameter rejecting: called with each object that the store rejects, and the reason; the others are saved. Nil: the first rejection
-    ///   is thrown and nothing is saved.
+    /// - Parameters:
+    ///   - onConflict: what to do with an object whose primary or unique key already exists.
+    ///   - rejecting: called with each object that the store rejects, and the reason; the others are saved. Nil: the first rejection is
+    ///     thrown and nothing is saved.
     /// - Throws: `StoreError`, of kind `unsupported` if the store is open for reading only, or if the context also has changed or deleted
     ///   objects. The context then keeps all its objects and the store is unchanged.
     @discardableResult

@@ -29,7 +29,9 @@ extension DateEncoding {
 
     /// The first instant that a stored value represents; nil: it is not a date of the format.
     ///
-    /// - Parameter zone: the zone of texts without an offset, and of calendar dates.
+    /// - Parameters:
+    ///   - value: the stored value.
+    ///   - zone: the zone of texts without an offset, and of calendar dates.
     public func instant(of value: StoreValue, zone: CalendarZone = .utc) -> Instant? { read(value, zone: zone).start }
 
     /// The stored value of an instant.
@@ -38,7 +40,9 @@ extension DateEncoding {
     /// and fit 64 bits, otherwise the nearest REAL; `julian_day` is always REAL. Days are those that contain the
     /// instant. `native` gives the same text as `iso8601`, which the store converts to its own type. A pattern with an offset gives UTC, and
     /// what it has no letter for is lost.
-    /// - Parameter zone: the zone of `yyyymmdd…`, and of patterns without an offset.
+    /// - Parameters:
+    ///   - instant: the instant to store.
+    ///   - zone: the zone of `yyyymmdd…`, and of patterns without an offset.
     public func value(of instant: Instant, zone: CalendarZone = .utc) -> StoreValue {
         if let scale { return count(of: instant, scale) }
         return switch self {

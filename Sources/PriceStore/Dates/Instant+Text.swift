@@ -2,7 +2,9 @@ extension Instant {
     /// Reads an ISO 8601 date, or date and time; nil: the text is neither. See ``DateEncoding/iso8601`` for the forms.
     ///
     /// A date without a time gives its first instant, as does a month or a year.
-    /// - Parameter zone: the zone of a text without an offset.
+    /// - Parameters:
+    ///   - text: the text, with nothing around it.
+    ///   - zone: the zone of a text without an offset.
     public init?(iso8601 text: String, zone: CalendarZone = .utc) {
         guard case .span(let start, _) = DateEncoding.iso8601.read(.text(text), zone: zone) else { return nil }
         self = start

@@ -28,7 +28,10 @@ public protocol StoreReader: AnyObject {
 
     /// Figures of the rows that a request finds, with its limit and its order.
     ///
-    /// - Parameter groups: the attributes by which the rows are grouped; empty: all rows are one group.
+    /// - Parameters:
+    ///   - figures: what is computed.
+    ///   - request: the rows.
+    ///   - groups: the attributes by which the rows are grouped; empty: all rows are one group.
     /// - Returns: a row for each group, in the order of the groups: the values of the attributes, then the figures.
     func figures(
         _ figures: [RowFigure], of request: StoreFetchRequest, groupedBy groups: [String]
@@ -83,7 +86,10 @@ public protocol StoreWriter: StoreInserter {
 
     /// Creates an index of a table unless one of exactly these attributes, in this order, exists.
     ///
-    /// - Parameter isUnique: whether no two rows may have the same values.
+    /// - Parameters:
+    ///   - entity: the entity, which must be a table.
+    ///   - attributes: the attributes, in the order of the index.
+    ///   - isUnique: whether no two rows may have the same values.
     func createIndex(on entity: String, attributes: [String], isUnique: Bool) throws(StoreError)
 
     /// Drops an entity with its rows, if it exists.
