@@ -69,6 +69,64 @@ struct PendingRowTests {
         #expect(try writer.execute(Self.whole(request)).deletedCount == said.expiredCount)
     }
 
+    /// What only the server decides about a row with the key 9 and the day 5 May.
+    @Test(arguments: [
+        (
+            "(id int, at date) PARTITION BY LIST (at); CREATE TABLE q_0 PARTITION OF q DEFAULT", ConflictPolicy.fail,
+            "saved"
+        ),
+        (
+            "(id int, at date) PARTITION BY LIST (at); CREATE TABLE q_0 PARTITION OF q FOR VALUES IN ('2026-05-04')",
+            .fail, "rejected"
+        ),
+        ("(id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, at date)", .fail, "rejected"),
+        ("(id int PRIMARY KEY, at date UNIQUE); INSERT INTO q VALUES (1, '2026-05-01')", .replace, "saved"),
+        ("(id int PRIMARY KEY, at date UNIQUE); INSERT INTO q VALUES (1, '2026-05-05')", .replace, "rejected"),
+        (
+            "(id int PRIMARY KEY, at date, p int DEFAULT 7 REFERENCES q DEFERRABLE INITIALLY DEFERRED)", .fail,
+            "rejected"
+        ),
+    ])
+    func whatTheServerDecidesIsForetold(table: String, policy: ConflictPolicy, outcome: String) throws {
+        let database = try TestDatabase("CREATE TABLE q \(table)")
+        let row: [String: StoreValue] = ["id": .integer(9), "at": .text("2026-05-05")]
+        let reader = try database.reader(rehearsing: ["q"])
+        try reader.transaction(.normal) {
+            let foretold = word(try reader.insert(entity: "q", values: row, onConflict: policy))
+            #expect(foretold == outcome)
+        }
+        let writer = try database.writer()
+        #expect(try word(writer.insert(entity: "q", values: row, onConflict: policy)) == outcome)
+    }
+
+    @Test func aValueThatIsLongerThanItsColumnIsRefused() throws {
+        let database = try TestDatabase(
+            "CREATE TABLE q (k varchar(3) PRIMARY KEY, c char(3), b bit(3)); INSERT INTO q VALUES ('BTC', 'x', '101')")
+        let writer = try database.writer()
+        for row in [["k": "BTCU"], ["k": "A", "c": "abcd"], ["k": "A", "b": "1010"]] {
+            let values = row.mapValues { StoreValue.text($0) }
+            #expect(try word(writer.insert(entity: "q", values: values, onConflict: .replace)) == "rejected")
+        }
+        #expect(try database.run("SELECT q::text FROM q") == [#"(BTC,"x  ",101)"#])
+    }
+
+    @Test(arguments: [
+        ("CREATE RULE r AS ON INSERT TO q WHERE NEW.id > 5 DO INSTEAD NOTHING", "a rule on INSERT"),
+        ("CREATE UNIQUE INDEX ON q (lower(s))", "a unique index with a condition or an expression"),
+        ("CREATE UNIQUE INDEX ON q (s) WHERE id > 0", "a unique index with a condition or an expression"),
+        ("ALTER TABLE q ADD UNIQUE (s) DEFERRABLE", "a key that is checked later"),
+    ])
+    func whatACopyCannotHaveIsNamed(statement: String, words: String) throws {
+        let database = try TestDatabase("CREATE TABLE q (id int PRIMARY KEY, s text); \(statement)")
+        let reader = try database.reader(rehearsing: ["q"])
+        let told = storeError {
+            try reader.transaction(.normal) {
+                _ = try reader.insert(entity: "q", values: ["id": .integer(9)], onConflict: .fail)
+            }
+        }
+        #expect(told?.kind == .unpredictable && told?.message.contains(words) == true, "\(told as Any)")
+    }
+
     private static func whole(_ request: SurveyRequest) -> BatchDeleteRequest {
         BatchDeleteRequest(
             fetchRequest: StoreFetchRequest(entity: request.entity, predicate: request.expired), resultType: .count)

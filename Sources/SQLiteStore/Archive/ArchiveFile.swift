@@ -198,6 +198,7 @@ final class ArchiveFile {
     /// Syncs a file, or the names in a folder, to disk.
     private static func sync(_ path: String) {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return }
         fsync(descriptor)
         Glibc.close(descriptor)
     }
