@@ -98,12 +98,16 @@ struct CandleTable {
 
     private func stored(_ key: CandleBuilder.Key) throws -> Candle? {
         guard let target else { return nil }
-        guard let row = try connection.row(SQLFragment(target.select, values(of: key)), db) else { return nil }
-        guard let candle = candle({ row[$0] }) else {
+        let row = try connection.unboundStatement(target.select, db).sqliteStatement
+        defer { sqlite3_reset(row) }
+        try bind(values(of: key), to: row)
+        guard try step(row) else { return nil }
+        guard let candle = candle({ StoreValue(row, column: Int32($0)) }) else {
             throw failure("a row of \(rollup.target) is not a candle, so new rows cannot be added to it")
         }
         // A column that ignores case or changes types would merge groups.
-        guard row[Candle.fields.count...].prefix(key.group.count).map(\.groupValue) == key.group else {
+        let group = key.group.indices.map { StoreValue(row, column: Int32(Candle.fields.count + $0)).groupValue }
+        guard group == key.group else {
             throw failure("\(rollup.target) has a candle of another group with the same key as one of these rows")
         }
         return candle
@@ -132,13 +136,23 @@ struct CandleTable {
         key.group + [try refusing { try rollup.time(of: key.bucket) }]
     }
 
+    private func bind(_ values: [StoreValue], to statement: OpaquePointer) throws {
+        for (index, value) in values.enumerated() {
+            guard value.bind(statement, Int32(index + 1)) == SQLITE_OK else { throw databaseError }
+        }
+    }
+
     /// Whether a statement has another row.
     private func step(_ statement: OpaquePointer) throws -> Bool {
         switch sqlite3_step(statement) {
         case SQLITE_ROW: true
         case SQLITE_DONE: false
-        default: throw DatabaseError(resultCode: db.lastErrorCode, message: db.lastErrorMessage)
+        default: throw databaseError
         }
+    }
+
+    private var databaseError: DatabaseError {
+        DatabaseError(resultCode: db.lastErrorCode, message: db.lastErrorMessage)
     }
 
     // MARK: Writing
@@ -146,10 +160,14 @@ struct CandleTable {
     /// Writes the changed candles, reads them back, and compares them with the rows.
     func write(_ candles: CandleBuilder, deletedCount: Int) throws {
         guard let target else { throw failure("the store has no table \(rollup.target)") }
+        // There may be as many candles as rows, so the statements are held.
+        let insert = try connection.unboundStatement(target.insert, db)
+        let update = try connection.unboundStatement(target.update, db)
         for change in candles.changes {
-            let statement = change.before == nil ? target.insert : target.update
-            try connection.execute(SQLFragment(statement, change.after.values + values(of: change.key)), db)
-            guard db.changesCount == 1 else { throw failure("a candle was not written") }
+            let statement = (change.before == nil ? insert : update).sqliteStatement
+            defer { sqlite3_reset(statement) }
+            try bind(change.after.values + values(of: change.key), to: statement)
+            guard try !step(statement), db.changesCount == 1 else { throw failure("a candle was not written") }
         }
         let written = try candles.changes.map { try stored($0.key) }
         try refusing { try candles.check(written: written, deletedCount: deletedCount) }
