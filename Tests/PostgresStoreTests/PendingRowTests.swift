@@ -87,13 +87,13 @@ struct PendingRowTests {
             "rejected"
         ),
     ])
-    func whatTheServerDecidesIsForetold(table: String, policy: ConflictPolicy, outcome: String) throws {
+    func whatTheServerDecidesIsPredicted(table: String, policy: ConflictPolicy, outcome: String) throws {
         let database = try TestDatabase("CREATE TABLE q \(table)")
         let row: [String: StoreValue] = ["id": .integer(9), "at": .text("2026-05-05")]
         let reader = try database.reader(rehearsing: ["q"])
         try reader.transaction(.normal) {
-            let foretold = word(try reader.insert(entity: "q", values: row, onConflict: policy))
-            #expect(foretold == outcome)
+            let predicted = word(try reader.insert(entity: "q", values: row, onConflict: policy))
+            #expect(predicted == outcome)
         }
         let writer = try database.writer()
         #expect(try word(writer.insert(entity: "q", values: row, onConflict: policy)) == outcome)

@@ -125,7 +125,7 @@ extension PostgresDatabase {
 
     package func lackingPrivileges(on entities: [String]) throws(StoreError) -> [String: StoreError] {
         try run("looking for the user's privileges") {
-            let tables = Dictionary(try entities.map { ($0, try requireTable($0)) }) { first, _ in first }
+            let tables = Dictionary(firstOf: try entities.map { ($0, try requireTable($0)) })
             let list = tables.values.map { String($0.oid) }.joined(separator: ",")
             let denied = try texts(
                 "SELECT oid FROM unnest(" + .bound("{\(list)}", "oid[]")

@@ -27,10 +27,11 @@ enum FolderEntry {
                 number += 1
                 continue
             }
+            guard [EPERM, ENOTSUP, ENOSYS, EMLINK].contains(code) else {
+                throw StoreError(file: path, "cannot be moved to \(target)", code)
+            }
             var status = stat()
-            guard [EPERM, ENOTSUP, ENOSYS, EMLINK].contains(code), lstat(target, &status) != 0, errno == ENOENT,
-                rename(path, target) == 0
-            else {
+            guard lstat(target, &status) != 0, errno == ENOENT, rename(path, target) == 0 else {
                 throw StoreError(file: path, "cannot be moved to \(target)", errno)
             }
             return false

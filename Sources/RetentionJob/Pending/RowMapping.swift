@@ -148,9 +148,9 @@ struct RowMapping {
             return try dates.value(number, in: encoding, attribute: attribute.name)
         case (.date(let encoding), _): return try dates.value(value, in: encoding, attribute: attribute.name)
         case (.number, .text("")): return .null
-        case (.number, .text(let text)),
-            (.plain, .text(let text)) where attribute.affinity == .numeric || isNumber && attribute.affinity != .text:
-            return try number(text, for: attribute, isNumber: isNumber || attribute.holdsNumbersOnly) ?? value
+        case (.number, .text(let text)): return try number(text, for: attribute, isNumber: true) ?? value
+        case (.plain, .text(let text)) where attribute.affinity == .numeric || isNumber && attribute.affinity != .text:
+            return try number(text, for: attribute, isNumber: isNumber) ?? value
         case (_, .integer(let integer)) where !PendingNumber.holds(integer, attribute):
             throw .inexact(attribute.name)
         default: return value
@@ -183,8 +183,10 @@ extension String {
     /// The text without the leading and trailing spaces that SQLite skips around a number.
     fileprivate var trimmingSpaces: String {
         let spaces: Set<UInt8> = [0x20, 0x09, 0x0A, 0x0B, 0x0C, 0x0D]
-        let trimmed = utf8.drop(while: spaces.contains).reversed().drop(while: spaces.contains).reversed()
-        return String(decoding: trimmed, as: UTF8.self)
+        guard let first = utf8.firstIndex(where: { !spaces.contains($0) }),
+            let last = utf8.lastIndex(where: { !spaces.contains($0) })
+        else { return "" }
+        return String(self[first...last])
     }
 }
 

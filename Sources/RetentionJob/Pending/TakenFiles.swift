@@ -25,8 +25,8 @@ struct TakenFiles {
 
         var isComplete: Bool { savedBytes == sizeBytes }
         var parts: (folder: String, name: String) {
-            let name = path.reversed().prefix { $0 != "/" }
-            return (String(path.dropLast(name.count + 1)), String(name.reversed()))
+            let slash = path.lastIndex(of: "/") ?? path.startIndex
+            return (String(path[..<slash]), String(path[slash...].dropFirst()))
         }
     }
 

@@ -30,7 +30,7 @@ struct JointLimits {
             // The survey of the single rule has already checked its expired rows.
             guard takers.count > 1 || takers.contains(where: { $0.cascaded > 0 }) else { continue }
             let found = try emptied(step, table, takers) + tooLargeFraction(table, takers)
-            if !found.isEmpty { return Dictionary(found) { first, _ in first } }
+            if !found.isEmpty { return Dictionary(firstOf: found) }
         }
         return [:]
     }

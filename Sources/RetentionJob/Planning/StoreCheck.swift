@@ -128,7 +128,7 @@ package enum StoreCheck {
         let rules = try policy.rules.filter(\.isEnabled).compactMap { rule in
             try reader.entity(named: rule.entity).map { (rule: rule, entity: $0) }
         }
-        let names = Dictionary(rules.map { ($0.entity.name, $0.rule.name) }, uniquingKeysWith: { first, _ in first })
+        let names = Dictionary(firstOf: rules.map { ($0.entity.name, $0.rule.name) })
         return rules.compactMap { rule, part in
             guard let whole = part.containers.first(where: { names[$0] != nil }), let other = names[whole] else {
                 return nil

@@ -96,8 +96,9 @@ package final class RunLock {
         if let obstacle = place.obstacle { throw .cannotCreate(path: path, reason: "it \(obstacle)") }
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
         // Without read permission this is unknown; a run must be able to write the file anyway.
+        guard descriptor >= 0 else { return }
         defer { close(descriptor) }
-        if descriptor >= 0 { try requireLockFile(descriptor, path) }
+        try requireLockFile(descriptor, path)
     }
 
     /// Throws unless this user may write what a run of a store writes beside its ledger and its archives: the store's file, the folder, in
@@ -148,6 +149,7 @@ package final class RunLock {
     private static func openFailure(path: String) -> Failure {
         switch errno {
         case EACCES, EPERM, EROFS: .permission(path: path, reason: String(systemError: errno))
+        case EIO: .inputOutput(path: path, reason: String(systemError: errno))
         case ELOOP: .cannotCreate(path: path, reason: "a symbolic link is in its place")
         default: .cannotCreate(path: path, reason: String(systemError: errno))
         }

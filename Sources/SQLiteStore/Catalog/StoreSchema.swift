@@ -32,7 +32,7 @@ struct StoreSchema {
         kinds = try Row.fetchAll(db, sql: "PRAGMA main.table_list").map { row in
             Kind(name: row[1], type: row[2], isWithoutRowID: row[4], isStrict: row[5])
         }
-        kindsByName = Dictionary(kinds.map { ($0.name.folded, $0) }) { first, _ in first }
+        kindsByName = Dictionary(firstOf: kinds.map { ($0.name.folded, $0) })
         canReach = entries.contains { $0.type == "trigger" || $0.sql.mentions("REPLACE") }
         mayRefer = entries.contains { $0.sql.mentions("REFERENCES") }
     }
